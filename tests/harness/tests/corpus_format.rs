@@ -1,0 +1,62 @@
+//! The corpus reads without a fault, and a misspelt case does not.
+
+use std::fs;
+use std::path::PathBuf;
+
+use messageweave_lb_harness::case::{cases_directory, load_all, load_file};
+
+#[test]
+fn every_case_file_is_well_formed() {
+    match load_all(&cases_directory()) {
+        Ok((cases, _)) => assert!(!cases.is_empty(), "the corpus is empty"),
+        Err(faults) => panic!("{}", faults.join("\n")),
+    }
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_names_file_and_key() {
+    for (key, text) in [
+        (
+            "wyh",
+            "why = \"x\"\nwyh = 1\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200 }",
+        ),
+        (
+            "stats",
+            "why = \"x\"\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200, stats = 1 }",
+        ),
+        (
+            "byts",
+            "why = \"x\"\n[[step]]\nrequest = { target = \"/\", headers = [[\"a\", { byts = [1] }]] }\nanswer = { status = 200 }",
+        ),
+        (
+            "pause",
+            "why = \"x\"\n[[step]]\nrequest = { target = \"/\", body = [{ pause = 1 }] }\nanswer = { status = 200 }",
+        ),
+        (
+            "LB_TYPO",
+            "why = \"x\"\nenv = { LB_TYPO = \"1\" }\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200 }",
+        ),
+        (
+            "first",
+            "why = \"x\"\nfirst = \"https://z.example\"\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200 }",
+        ),
+        (
+            "answer",
+            "why = \"x\"\n[[step]]\nrequest = { target = \"/\" }\nanswer = { }",
+        ),
+    ] {
+        let fault = load_text(key, text).expect_err(key);
+        assert!(
+            fault.contains(key) && fault.contains(".toml"),
+            "{key}: {fault}"
+        );
+    }
+}
+
+fn load_text(name: &str, text: &str) -> Result<(), String> {
+    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("format");
+    fs::create_dir_all(root.join("topic")).map_err(|error| error.to_string())?;
+    let file = root.join("topic").join(format!("{name}.toml"));
+    fs::write(&file, text).map_err(|error| error.to_string())?;
+    load_file(&root, &file).map(|_| ())
+}
