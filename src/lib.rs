@@ -1,0 +1,3 @@
+//! messageweave-lb: edge load-balancing policy that runs anywhere.
+
+pub mod policy;

@@ -1,0 +1,398 @@
+//! One forwarded request from its plan to its answer: attempts, failover, redirects, replay
+//! (contract 2.6 and 2.7). Sans-I/O: one event in, one action out; the shell does what the action
+//! says and reports what happened.
+//!
+//! ```text
+//! start ─► Send ─► [AwaitingHead] ─ head below 500 ─────────► Answer ─► [Answered] (upload goes on)
+//!   │       ▲        │  │  └ usable redirect ─► Send (next hop, same attempt)
+//!   │       │        │  └ failure, timeout, >= 500 ─► Send (next origin) or Exhausted ─► [Over]
+//!   │       │        └ client silent ─► Refuse 408, client gone ─► Refuse 400 ─► [Over]
+//!   └─ length unknown ─► [AwaitingFirstBytes] ─ first bytes or the end ─► Send
+//! ```
+
+mod clock;
+#[cfg(test)]
+mod tests;
+
+use super::event::{Attempt, Event as LogEvent};
+use super::failure::{Exhausted, Failure, FailureClass};
+use super::headers::Headers;
+use super::origin::Origin;
+use super::plan::Plan;
+use super::redirect::{self, Hop, HopTarget, MAX_HOPS, Redirected};
+use super::reply::Reply;
+use super::safelist::{Method, Target};
+use super::time::Millis;
+use super::upload::{Framing, Upload, UploadStep};
+use clock::{Clock, Turn};
+
+/// The largest response head, names and values together, in bytes.
+pub const MAX_HEAD_BYTES: usize = 128 * 1024;
+/// The most fields of a response head.
+pub const MAX_HEAD_FIELDS: usize = 2000;
+
+/// What happened, as the shell saw it.
+#[derive(Debug)]
+pub enum Event {
+    /// The request of the last [`Action::Send`] is with the host.
+    Opened,
+    /// The open request was answered: a whole response head.
+    Head(ResponseHead),
+    /// The open request failed before a whole response head.
+    Failed(FailureClass),
+    /// The open request took that many of the pending bytes.
+    Took(usize),
+    /// The open request takes no more bytes; an answer or a failure will follow.
+    UploadClosed,
+    /// The open request's body was ended, as [`UploadStep::Finish`] asked.
+    Finished,
+    /// The client sent bytes of its body.
+    Chunk(Vec<u8>),
+    /// The client's body is complete.
+    ClientEnded,
+    /// The client's body broke off.
+    ClientFailed,
+    /// The deadline of the last [`Wait`] has passed.
+    Elapsed,
+}
+
+/// What the shell must do next.
+#[derive(Debug)]
+#[must_use]
+pub enum Action<'s> {
+    /// Drop the open request, if any; send [`Exchange::request`]; report `Opened` or `Failed`.
+    Send,
+    /// Wait for the open request, the deadline, and what the upload step says.
+    Wait(Wait),
+    /// Hand the response on. The upload goes on beside it: [`Exchange::waiting`] says how.
+    Answer(Answer<'s>),
+    /// Drop the open request; tell the client that no origin answered.
+    Exhausted(Exhausted<'s>),
+    /// Drop the open request; tell the client what it did wrong.
+    Refuse(Reply),
+}
+
+/// What to wait for besides the open request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// What to do about the client's body.
+    pub upload: UploadStep,
+    /// When to report [`Event::Elapsed`].
+    pub until: Millis,
+}
+
+/// The head of an origin's response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status code.
+    pub status: u16,
+    /// The header section.
+    pub headers: Headers,
+}
+
+/// An origin's answer, fit for the client.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer<'s> {
+    /// The status code.
+    pub status: u16,
+    /// The header section, without `x-lb-backend`.
+    pub headers: Headers,
+    /// The origin that was chosen: the value of `x-lb-backend`. Failing to add that field must
+    /// never cost the answer.
+    pub backend: &'s Origin,
+    /// Whether there is a body to stream (RFC 9112 section 6.3: none after 204 and 304).
+    pub has_body: bool,
+    /// How long the origin may be silent between two chunks before the body breaks off.
+    pub silence: Millis,
+}
+
+/// The name of the one field that the balancer adds to answers.
+pub const BACKEND_FIELD: &str = "x-lb-backend";
+
+/// The request that [`Action::Send`] is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Its method.
+    pub method: Method,
+    /// Where it goes.
+    pub destination: Destination<'a>,
+    /// Its header section; the host adds `host` alone.
+    pub headers: &'a Headers,
+    /// Whether it carries the client's body.
+    pub body: bool,
+}
+
+/// Where a request goes: the first of an attempt to a literal of the safelist, a hop to where the
+/// redirect rule allows.
+#[derive(Debug, Clone, Copy)]
+pub enum Destination<'a> {
+    /// The first request of an attempt.
+    Safelisted(&'a Origin, &'a Target),
+    /// A redirect hop.
+    Hop(&'a HopTarget),
+}
+
+impl<'a> Destination<'a> {
+    /// The origin.
+    #[must_use]
+    pub const fn origin(self) -> &'a Origin {
+        match self {
+            Self::Safelisted(origin, _) => origin,
+            Self::Hop(target) => target.origin(),
+        }
+    }
+
+    /// The request target in origin form.
+    #[must_use]
+    pub fn path_with_query(self) -> &'a str {
+        match self {
+            Self::Safelisted(_, target) => target.path_with_query(),
+            Self::Hop(target) => target.path_with_query(),
+        }
+    }
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Exchange<'s> {
+    plan: Plan<'s>,
+    /// The origin of the running attempt.
+    origin: &'s Origin,
+    /// The origins of the attempts to come.
+    next: Vec<&'s Origin>,
+    /// The hop that is under way, if the running attempt was redirected.
+    hop: Option<Hop>,
+    hops: u32,
+    upload: Upload,
+    clock: Clock,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing is open: the client's first bytes decide how the request is framed.
+    AwaitingFirstBytes,
+    /// A request is open.
+    AwaitingHead,
+    /// The response is on its way to the client; the rest of the upload may follow.
+    Answered,
+    /// Nothing more will happen.
+    Over,
+}
+
+impl<'s> Exchange<'s> {
+    /// Begins a plan. `dice` picks the first origin where the order is random. Nothing without an
+    /// origin, which admission rules out.
+    #[must_use]
+    pub fn start(plan: Plan<'s>, now: Millis, dice: u64) -> Option<(Self, Action<'s>)> {
+        let mut order = plan.order(dice);
+        let origin = order.next()?;
+        let mut next: Vec<_> = order.collect();
+        next.reverse();
+        let mut exchange = Self {
+            origin,
+            next,
+            hop: None,
+            hops: 0,
+            upload: Upload::new(plan.framing, plan.settings.replay_max_bytes),
+            clock: Clock::new(now, plan.timeout, plan.settings.request_timeout),
+            state: State::AwaitingFirstBytes,
+            plan,
+        };
+        let action = match exchange.plan.framing {
+            Framing::Unknown => exchange.wait(),
+            Framing::Empty | Framing::Length => exchange.send(),
+        };
+        Some((exchange, action))
+    }
+
+    /// The request to send.
+    #[must_use]
+    pub fn request(&self) -> Request<'_> {
+        match &self.hop {
+            None => Request {
+                method: self.plan.target.method(),
+                destination: Destination::Safelisted(self.origin, &self.plan.target),
+                headers: &self.plan.headers,
+                body: !self.upload.is_empty(),
+            },
+            Some(hop) => Request {
+                method: hop.method,
+                destination: Destination::Hop(&hop.target),
+                headers: &hop.headers,
+                body: hop.body,
+            },
+        }
+    }
+
+    /// The bytes that the open request should take next.
+    #[must_use]
+    pub fn pending(&self) -> &[u8] {
+        self.upload.pending()
+    }
+
+    /// What to wait for now; after the answer, this alone drives the rest of the upload.
+    pub fn waiting(&mut self) -> Wait {
+        let upload = self.step();
+        self.clock.wait_for(match upload {
+            UploadStep::Read => Turn::Client,
+            UploadStep::Idle | UploadStep::Write | UploadStep::Finish => Turn::Origin,
+        });
+        Wait { upload, until: self.clock.deadline() }
+    }
+
+    /// Takes one event and says what to do.
+    pub fn on(&mut self, event: Event, now: Millis) -> Action<'s> {
+        self.clock.advance(now);
+        match self.state {
+            State::AwaitingHead => self.on_while_open(event),
+            State::AwaitingFirstBytes => self.on_first_bytes(event),
+            State::Answered => self.on_while_answering(event),
+            State::Over => self.wait(),
+        }
+    }
+
+    fn on_first_bytes(&mut self, event: Event) -> Action<'s> {
+        match event {
+            Event::Chunk(chunk) if chunk.is_empty() => self.wait(),
+            Event::Chunk(_) | Event::ClientEnded => {
+                self.take_from_client(event);
+                self.send()
+            }
+            Event::ClientFailed => self.refuse(Reply::broken_body()),
+            _ if self.clock.expired().is_some() => self.refuse(Reply::client_timeout()),
+            _ => self.wait(),
+        }
+    }
+
+    fn on_while_open(&mut self, event: Event) -> Action<'s> {
+        match event {
+            Event::Head(head) => return self.on_head(head),
+            Event::Failed(class) => return self.fail(Failure::Class(class)),
+            Event::ClientFailed => return self.refuse(Reply::broken_body()),
+            Event::Took(count) => self.upload.took(count),
+            Event::UploadClosed | Event::Finished => self.upload.close(),
+            Event::Chunk(_) | Event::ClientEnded => self.take_from_client(event),
+            Event::Opened | Event::Elapsed => {}
+        }
+        match self.clock.expired() {
+            Some(Turn::Client) => self.refuse(Reply::client_timeout()),
+            Some(Turn::Origin) => self.fail(Failure::Class(FailureClass::Timeout)),
+            None => self.wait(),
+        }
+    }
+
+    /// The answer is given: nothing can fail over any more, only the upload still matters.
+    fn on_while_answering(&mut self, event: Event) -> Action<'s> {
+        match event {
+            Event::Took(count) => self.upload.took(count),
+            Event::UploadClosed | Event::Finished | Event::ClientFailed => self.upload.close(),
+            Event::Chunk(_) | Event::ClientEnded => self.take_from_client(event),
+            Event::Opened | Event::Head(_) | Event::Failed(_) | Event::Elapsed => {}
+        }
+        self.wait()
+    }
+
+    fn take_from_client(&mut self, event: Event) {
+        self.clock.client_spoke();
+        match event {
+            Event::Chunk(chunk) => self.upload.keep(chunk),
+            _ => self.upload.end(),
+        }
+    }
+
+    fn on_head(&mut self, head: ResponseHead) -> Action<'s> {
+        let (bytes, fields) = head.headers.size();
+        if bytes > MAX_HEAD_BYTES || fields > MAX_HEAD_FIELDS {
+            return self.fail(Failure::Class(FailureClass::Limit));
+        }
+        match head.status {
+            // An interim response is no answer, and nobody asked for another protocol.
+            0..200 => self.fail(Failure::Class(FailureClass::Protocol)),
+            500.. => self.fail(Failure::Status(head.status)),
+            _ => match self.redirected(&head) {
+                Some(_) if self.hops == MAX_HOPS => self.fail(Failure::Class(FailureClass::Protocol)),
+                Some(hop) => {
+                    self.hops += 1;
+                    self.hop = Some(hop);
+                    self.send()
+                }
+                None => self.answer(head),
+            },
+        }
+    }
+
+    fn redirected(&self, head: &ResponseHead) -> Option<Hop> {
+        let Request { method, destination, headers, body } = self.request();
+        let request = Redirected {
+            origin: destination.origin(),
+            path_with_query: destination.path_with_query(),
+            method,
+            headers,
+            body,
+            replayable: self.upload.is_replayable(),
+        };
+        redirect::follow(head.status, &head.headers, request, self.plan.settings.origins())
+    }
+
+    fn answer(&mut self, head: ResponseHead) -> Action<'s> {
+        self.state = State::Answered;
+        self.upload.forget();
+        let mut headers = head.headers;
+        headers.drop_hop_by_hop();
+        headers.retain(|name| name != BACKEND_FIELD);
+        Action::Answer(Answer {
+            status: head.status,
+            headers,
+            backend: self.origin,
+            has_body: !matches!(head.status, 204 | 304),
+            silence: self.plan.timeout,
+        })
+    }
+
+    /// Ends the attempt: on to the next origin where that is allowed, else the `503`.
+    fn fail(&mut self, failure: Failure) -> Action<'s> {
+        let exhausted = Exhausted { origin: self.origin, failure };
+        LogEvent::AttemptFailed(Attempt::new(&self.plan.target, &exhausted)).emit();
+        if failure.moves_on()
+            && self.upload.is_replayable()
+            && let Some(origin) = self.next.pop()
+        {
+            self.origin = origin;
+            self.hop = None;
+            self.hops = 0;
+            self.clock.restart(self.plan.timeout);
+            return self.send();
+        }
+        if !self.plan.probe {
+            LogEvent::RequestExhausted(Attempt::new(&self.plan.target, &exhausted)).emit();
+        }
+        self.state = State::Over;
+        Action::Exhausted(exhausted)
+    }
+
+    fn send(&mut self) -> Action<'s> {
+        self.state = State::AwaitingHead;
+        let with_body = self.request().body;
+        self.upload.reopen(with_body);
+        self.clock.wait_for(Turn::Origin);
+        Action::Send
+    }
+
+    fn refuse(&mut self, reply: Reply) -> Action<'s> {
+        self.state = State::Over;
+        Action::Refuse(reply)
+    }
+
+    fn wait(&mut self) -> Action<'s> {
+        Action::Wait(self.waiting())
+    }
+
+    fn step(&self) -> UploadStep {
+        match self.state {
+            State::AwaitingFirstBytes => UploadStep::Read,
+            State::AwaitingHead | State::Answered => self.upload.step(),
+            State::Over => UploadStep::Idle,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The policy: pure rules, no clock, no randomness, no environment, no I/O. One file per rule.
+//!
+//! | file | rule |
+//! |---|---|
+//! | [`admission`] | the order of decisions: 400, 308, health view, 404, 405, 503, forward |
+//! | [`authority`] | one well-formed Host |
+//! | [`upgrade`] | whether a request arrived over https |
+//! | [`safelist`] | the 19 routes and their methods |
+//! | [`settings`], [`number`], [`origin`] | the configuration and its errors |
+//! | [`plan`] | which origins, in which order, how often, how long |
+//! | [`headers`] | which fields travel |
+//! | [`exchange`] | attempts, failover, answer |
+//! | [`upload`] | the client's body and its replay copy |
+//! | [`redirect`] | which redirects are followed, and what they take along |
+//! | [`failure`] | the closed set of failures and the text of the 503 |
+//! | [`health`] | the aggregate health view and its cache |
+//! | [`reply`] | the balancer's own answers, word for word |
+//! | [`event`] | the log lines |
+//! | [`time`] | milliseconds, handed in |
+
+pub mod admission;
+pub mod authority;
+pub mod event;
+pub mod exchange;
+pub mod failure;
+pub mod headers;
+pub mod health;
+pub mod number;
+pub mod origin;
+pub mod plan;
+pub mod redirect;
+pub mod reply;
+pub mod safelist;
+pub mod settings;
+pub mod time;
+pub mod upgrade;
+pub mod upload;

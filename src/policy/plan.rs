@@ -1,0 +1,143 @@
+//! The plan of a forwarded request: what goes where, how often and how long (contract 2.6).
+//!
+//! The wasi shells run a plan with the exchange; a host with a router of its own reads it.
+
+use super::headers::Headers;
+use super::origin::Origin;
+use super::safelist::Target;
+use super::settings::Settings;
+use super::time::Millis;
+use super::upload::Framing;
+use std::slice;
+
+/// A request that passed admission.
+#[derive(Debug, Clone)]
+pub struct Plan<'s> {
+    /// The configuration under which it was admitted.
+    pub settings: &'s Settings,
+    /// What the first request of every attempt asks for.
+    pub target: Target,
+    /// The client's fields that travel.
+    pub headers: Headers,
+    /// How the client's body is announced.
+    pub framing: Framing,
+    /// The origins to choose from.
+    pub origins: &'s [Origin],
+    /// The most attempts; never more than there are origins.
+    pub attempts: u32,
+    /// The clock of each attempt.
+    pub timeout: Millis,
+    /// Whether this is a health probe, which has no client.
+    pub probe: bool,
+}
+
+impl<'s> Plan<'s> {
+    /// The plan of a client's request.
+    #[must_use]
+    pub fn forward(settings: &'s Settings, target: Target, mut headers: Headers) -> Self {
+        headers.keep_for_origin();
+        let framing = framing(&target, &headers);
+        if !target.method().carries_body() {
+            headers.retain(|name| name != "content-length");
+        }
+        let job = target.job();
+        Self {
+            settings,
+            headers,
+            framing,
+            origins: settings.origins(),
+            attempts: settings.attempts(job),
+            timeout: settings.timeout(job),
+            target,
+            probe: false,
+        }
+    }
+
+    /// The plan of a health probe: `GET /healthz` with no field of any client's, one attempt.
+    #[must_use]
+    pub fn probe(settings: &'s Settings, origin: &'s Origin) -> Option<Self> {
+        let mut plan = Self::forward(settings, Target::health_probe()?, Headers::default());
+        plan.origins = slice::from_ref(origin);
+        plan.attempts = 1;
+        plan.probe = true;
+        Some(plan)
+    }
+
+    /// The origins in the order in which they are tried: from a random one when there is more than
+    /// one origin and more than one attempt, otherwise from the first; wrapping, none twice.
+    pub fn order(&self, dice: u64) -> impl Iterator<Item = &'s Origin> + use<'s> {
+        let count = self.origins.len();
+        let start = match self.attempts > 1 && count > 1 {
+            // The remainder is below `count`, so it fits.
+            true => usize::try_from(dice % count as u64).unwrap_or_default(),
+            false => 0,
+        };
+        let attempts = usize::try_from(self.attempts).unwrap_or(usize::MAX);
+        self.origins.iter().cycle().skip(start).take(attempts.min(count))
+    }
+}
+
+/// How the client announces its body (RFC 9112 section 6.3). A GET carries none.
+fn framing(target: &Target, headers: &Headers) -> Framing {
+    if !target.method().carries_body() {
+        return Framing::Empty;
+    }
+    match headers.first("content-length") {
+        Some(b"0") => Framing::Empty,
+        Some(digits) if digits.iter().all(u8::is_ascii_digit) => Framing::Length,
+        _ => Framing::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::safelist::{Lookup, look_up};
+    use super::*;
+
+    fn settings(attempts: &str) -> Settings {
+        Settings::from_vars(|name| match name {
+            "BACKEND_ORIGINS_JSON" => Some(r#"["https://a","https://b","https://c"]"#.to_owned()),
+            "LB_MAX_ATTEMPTS" => Some(attempts.to_owned()),
+            _ => None,
+        })
+    }
+
+    fn order(attempts: &str, path: &str, method: &str, dice: u64) -> String {
+        let settings = settings(attempts);
+        let Lookup::Found(route, method) = look_up(path, method) else { panic!() };
+        let target = Target::new(route, method, None);
+        let plan = Plan::forward(&settings, target, Headers::default());
+        plan.order(dice).map(Origin::authority).collect()
+    }
+
+    #[test]
+    fn the_order_starts_at_random_wraps_and_never_repeats() {
+        assert_eq!(order("2", "/ready", "GET", 0), "ab");
+        assert_eq!(order("2", "/ready", "GET", 2), "ca");
+        assert_eq!(order("9", "/ready", "GET", 4), "bca");
+        assert_eq!(order("3", "/ready", "GET", u64::MAX), "abc");
+    }
+
+    #[test]
+    fn a_single_attempt_goes_to_the_first_origin() {
+        assert_eq!(order("1", "/ready", "GET", 2), "a");
+        assert_eq!(order("3", "/worker", "POST", 2), "a");
+        assert_eq!(order("3", "/reconcile", "POST", 1), "a");
+    }
+
+    #[test]
+    fn the_framing_is_read_from_the_content_length() {
+        for (value, framing) in
+            [(Some("0"), Framing::Empty), (Some("12"), Framing::Length), (None, Framing::Unknown)]
+        {
+            let settings = settings("1");
+            let Lookup::Found(route, method) = look_up("/worker", "POST") else { panic!() };
+            let mut headers = Headers::default();
+            if let Some(value) = value {
+                headers.set("content-length", value);
+            }
+            let plan = Plan::forward(&settings, Target::new(route, method, None), headers);
+            assert_eq!(plan.framing, framing);
+        }
+    }
+}

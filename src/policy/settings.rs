@@ -1,0 +1,356 @@
+//! The configuration: the documented environment variables and what they mean (contract 2.4).
+//!
+//! Reading never fails. A bad number takes its default, bad origins leave the balancer
+//! misconfigured (`503` on what it would forward), and every fault is kept for `check` and the log
+//! by its key and the rule that it broke, never by its text.
+
+use super::number;
+use super::origin::{Origin, OriginRule};
+use super::safelist::Job;
+use super::time::Millis;
+use std::fmt;
+
+/// The JSON array of origins.
+pub const BACKEND_ORIGINS_JSON: &str = "BACKEND_ORIGINS_JSON";
+const LB_REQUEST_TIMEOUT_MS: &str = "LB_REQUEST_TIMEOUT_MS";
+const LB_MAX_ATTEMPTS: &str = "LB_MAX_ATTEMPTS";
+const LB_RECONCILE_TIMEOUT_MS: &str = "LB_RECONCILE_TIMEOUT_MS";
+const LB_WORKER_TIMEOUT_MS: &str = "LB_WORKER_TIMEOUT_MS";
+const LB_HEALTH_TTL_MS: &str = "LB_HEALTH_TTL_MS";
+const LB_VERSION: &str = "LB_VERSION";
+const LB_TRUST_FORWARDED_PROTO: &str = "LB_TRUST_FORWARDED_PROTO";
+const LB_REPLAY_MAX_BYTES: &str = "LB_REPLAY_MAX_BYTES";
+
+/// Every variable that the policy reads; no host passes it another.
+pub const VARIABLES: &[&str] = &[
+    BACKEND_ORIGINS_JSON,
+    LB_REQUEST_TIMEOUT_MS,
+    LB_MAX_ATTEMPTS,
+    LB_RECONCILE_TIMEOUT_MS,
+    LB_WORKER_TIMEOUT_MS,
+    LB_HEALTH_TTL_MS,
+    LB_VERSION,
+    LB_TRUST_FORWARDED_PROTO,
+    LB_REPLAY_MAX_BYTES,
+];
+
+/// The effective configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The backends, or why there are none.
+    pub backends: Backends,
+    /// `LB_REQUEST_TIMEOUT_MS`: per attempt, per health probe, and how long a client may be silent
+    /// in the middle of its body.
+    pub request_timeout: Millis,
+    /// `LB_MAX_ATTEMPTS`: attempts per request.
+    pub max_attempts: u32,
+    /// `LB_RECONCILE_TIMEOUT_MS`: the single attempt of `POST /reconcile`.
+    pub reconcile_timeout: Millis,
+    /// `LB_WORKER_TIMEOUT_MS`: the single attempt of `POST /worker`.
+    pub worker_timeout: Millis,
+    /// `LB_HEALTH_TTL_MS`: how long a health probe's result is served again.
+    pub health_ttl: Millis,
+    /// `LB_VERSION`, reported by `/healthz-worker`.
+    pub version: String,
+    /// `LB_TRUST_FORWARDED_PROTO`: a TLS terminator stands in front.
+    pub trust_forwarded_proto: bool,
+    /// `LB_REPLAY_MAX_BYTES`: the cap of the replay copy, in bytes.
+    pub replay_max_bytes: usize,
+    errors: Vec<ConfigError>,
+}
+
+/// The origins, or why there are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Backends {
+    /// At least one origin, in the operator's order, without duplicates.
+    Origins(Vec<Origin>),
+    /// The variable is unset, blank or an empty list.
+    Unset,
+    /// The variable is set, but bad.
+    Misconfigured,
+}
+
+impl Settings {
+    /// Reads the variables by name.
+    #[must_use]
+    pub fn from_vars(mut var: impl FnMut(&str) -> Option<String>) -> Self {
+        let mut errors = Vec::new();
+        let backends = read_backends(var(BACKEND_ORIGINS_JSON).as_deref(), &mut errors);
+        let mut number = |key, default| read_number(key, var(key), default, &mut errors);
+        let request_timeout = number(LB_REQUEST_TIMEOUT_MS, 10_000);
+        let max_attempts = number(LB_MAX_ATTEMPTS, 2);
+        let reconcile_timeout = number(LB_RECONCILE_TIMEOUT_MS, 320_000);
+        let worker_timeout = number(LB_WORKER_TIMEOUT_MS, 300_000);
+        let health_ttl = number(LB_HEALTH_TTL_MS, 30_000);
+        let replay_max_bytes = number(LB_REPLAY_MAX_BYTES, 1_048_576);
+        let version = var(LB_VERSION).filter(|version| !version.is_empty());
+        let trust = read_switch(LB_TRUST_FORWARDED_PROTO, var(LB_TRUST_FORWARDED_PROTO), &mut errors);
+        Self {
+            backends,
+            request_timeout: Millis(request_timeout.into()),
+            max_attempts,
+            reconcile_timeout: Millis(reconcile_timeout.into()),
+            worker_timeout: Millis(worker_timeout.into()),
+            health_ttl: Millis(health_ttl.into()),
+            version: version.unwrap_or_else(|| "unknown".to_owned()),
+            trust_forwarded_proto: trust,
+            replay_max_bytes: usize::try_from(replay_max_bytes).unwrap_or(usize::MAX),
+            errors,
+        }
+    }
+
+    /// The origins; none when they are not set or bad.
+    #[must_use]
+    pub fn origins(&self) -> &[Origin] {
+        match &self.backends {
+            Backends::Origins(origins) => origins,
+            Backends::Unset | Backends::Misconfigured => &[],
+        }
+    }
+
+    /// The clock of one attempt.
+    #[must_use]
+    pub const fn timeout(&self, job: Job) -> Millis {
+        match job {
+            Job::Ordinary => self.request_timeout,
+            Job::Reconcile => self.reconcile_timeout,
+            Job::Worker => self.worker_timeout,
+        }
+    }
+
+    /// `max(1, min(the route's limit, number of origins))` of contract 2.6.
+    #[must_use]
+    pub fn attempts(&self, job: Job) -> u32 {
+        let limit = match job {
+            Job::Ordinary => self.max_attempts,
+            Job::Reconcile | Job::Worker => 1,
+        };
+        let origins = u32::try_from(self.origins().len()).unwrap_or(u32::MAX);
+        limit.min(origins).max(1)
+    }
+
+    /// What is wrong with the configuration, in the order of the table of variables.
+    #[must_use]
+    pub fn errors(&self) -> &[ConfigError] {
+        &self.errors
+    }
+}
+
+/// One fault of the configuration: the key, the entry, and the rule that it broke. Its text is safe
+/// to print: it never repeats what the operator wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    key: &'static str,
+    index: Option<usize>,
+    rule: ConfigRule,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ConfigRule {
+    Missing,
+    NotAnArray,
+    Empty,
+    Origin(OriginRule),
+    Number { default: u32 },
+    Switch,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key)?;
+        if let Some(index) = self.index {
+            write!(f, "[{index}]")?;
+        }
+        f.write_str(": ")?;
+        match &self.rule {
+            ConfigRule::Missing => f.write_str("required, a JSON array of https origins"),
+            ConfigRule::NotAnArray => f.write_str("must be a JSON array of https origins"),
+            ConfigRule::Empty => f.write_str("needs at least one https origin"),
+            ConfigRule::Origin(rule) => rule.fmt(f),
+            ConfigRule::Number { default } => {
+                write!(f, "must be a decimal number of at least 1; the default {default} applies")
+            }
+            ConfigRule::Switch => f.write_str("must be 1, true, 0, false or empty; it is off"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Every bad entry is named; one is enough to leave the whole list unused, so that no operator
+/// believes in a failover that is not there.
+fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends {
+    let mut fault = |index, rule| errors.push(ConfigError { key: BACKEND_ORIGINS_JSON, index, rule });
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        fault(None, ConfigRule::Missing);
+        return Backends::Unset;
+    };
+    let Ok(serde_json::Value::Array(entries)) = serde_json::from_str(text) else {
+        fault(None, ConfigRule::NotAnArray);
+        return Backends::Misconfigured;
+    };
+    if entries.is_empty() {
+        fault(None, ConfigRule::Empty);
+        return Backends::Unset;
+    }
+    let mut origins = Vec::new();
+    let mut whole = true;
+    for (index, entry) in entries.iter().enumerate() {
+        match entry.as_str().ok_or(OriginRule::NotAString).and_then(Origin::parse) {
+            Ok(origin) if origins.contains(&origin) => {}
+            Ok(origin) => origins.push(origin),
+            Err(rule) => {
+                whole = false;
+                fault(Some(index), ConfigRule::Origin(rule));
+            }
+        }
+    }
+    match whole {
+        true => Backends::Origins(origins),
+        false => Backends::Misconfigured,
+    }
+}
+
+fn read_number(key: &'static str, text: Option<String>, default: u32, errors: &mut Vec<ConfigError>) -> u32 {
+    match text.as_deref().map(str::trim) {
+        None | Some("") => default,
+        Some(text) => number::parse(text).unwrap_or_else(|| {
+            errors.push(ConfigError { key, index: None, rule: ConfigRule::Number { default } });
+            default
+        }),
+    }
+}
+
+fn read_switch(key: &'static str, text: Option<String>, errors: &mut Vec<ConfigError>) -> bool {
+    match text.as_deref() {
+        Some("1" | "true") => true,
+        None | Some("" | "0" | "false") => false,
+        Some(_) => {
+            errors.push(ConfigError { key, index: None, rule: ConfigRule::Switch });
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(vars: &[(&str, &str)]) -> Settings {
+        Settings::from_vars(|name| {
+            let found = vars.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn errors(settings: &Settings) -> Vec<String> {
+        settings.errors().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn defaults_apply_when_only_origins_are_set() {
+        let settings = settings(&[(BACKEND_ORIGINS_JSON, r#"["https://a.example"]"#)]);
+        assert_eq!(settings.errors(), []);
+        assert_eq!(settings.request_timeout, Millis(10_000));
+        assert_eq!(settings.max_attempts, 2);
+        assert_eq!(settings.timeout(Job::Reconcile), Millis(320_000));
+        assert_eq!(settings.timeout(Job::Worker), Millis(300_000));
+        assert_eq!(settings.health_ttl, Millis(30_000));
+        assert_eq!(settings.version, "unknown");
+        assert!(!settings.trust_forwarded_proto);
+        assert_eq!(settings.replay_max_bytes, 1_048_576);
+    }
+
+    #[test]
+    fn duplicates_are_dropped_and_the_order_is_kept() {
+        let json = r#"["https://b.example","https://a.example/","https://B.example:443"]"#;
+        let settings = settings(&[(BACKEND_ORIGINS_JSON, json)]);
+        let origins: Vec<_> = settings.origins().iter().map(Origin::as_str).collect();
+        assert_eq!(origins, ["https://b.example", "https://a.example"]);
+    }
+
+    #[test]
+    fn every_bad_entry_is_named_by_index_and_rule_without_its_text() {
+        let json = r#"["https://a.example", {"url":"https://b.example"}, "https://user:pw@c.example", 7]"#;
+        let settings = settings(&[(BACKEND_ORIGINS_JSON, json)]);
+        assert_eq!(settings.backends, Backends::Misconfigured);
+        assert_eq!(settings.origins(), []);
+        assert_eq!(
+            errors(&settings),
+            [
+                "BACKEND_ORIGINS_JSON[1]: an origin is a JSON string",
+                "BACKEND_ORIGINS_JSON[2]: an origin carries no credentials",
+                "BACKEND_ORIGINS_JSON[3]: an origin is a JSON string",
+            ]
+        );
+    }
+
+    #[test]
+    fn unset_blank_and_empty_lists_are_told_from_bad_ones() {
+        for json in ["", "  ", "[]", "[ ]"] {
+            let settings = settings(&[(BACKEND_ORIGINS_JSON, json)]);
+            assert_eq!(settings.backends, Backends::Unset, "{json:?}");
+            assert_eq!(settings.errors().len(), 1);
+        }
+        for json in ["{", "\"https://a.example\"", "{}", "null", "1", "[\"\"]", "[null]"] {
+            let settings = settings(&[(BACKEND_ORIGINS_JSON, json)]);
+            assert_eq!(settings.backends, Backends::Misconfigured, "{json:?}");
+            assert_eq!(settings.errors().len(), 1);
+        }
+        assert_eq!(settings(&[]).backends, Backends::Unset);
+    }
+
+    #[test]
+    fn a_bad_number_takes_the_default_and_is_an_error() {
+        let settings = settings(&[
+            (BACKEND_ORIGINS_JSON, r#"["https://a.example"]"#),
+            (LB_REQUEST_TIMEOUT_MS, "10s"),
+            (LB_MAX_ATTEMPTS, "0"),
+            (LB_HEALTH_TTL_MS, " 1.5e3 "),
+            (LB_WORKER_TIMEOUT_MS, ""),
+        ]);
+        assert_eq!(settings.request_timeout, Millis(10_000));
+        assert_eq!(settings.max_attempts, 2);
+        assert_eq!(settings.health_ttl, Millis(1500));
+        assert_eq!(
+            errors(&settings),
+            [
+                "LB_REQUEST_TIMEOUT_MS: must be a decimal number of at least 1; the default 10000 applies",
+                "LB_MAX_ATTEMPTS: must be a decimal number of at least 1; the default 2 applies",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_1_and_true_switch_on() {
+        for (text, on, faults) in [
+            ("1", true, 0),
+            ("true", true, 0),
+            ("", false, 0),
+            ("0", false, 0),
+            ("false", false, 0),
+            ("TRUE", false, 1),
+            ("yes", false, 1),
+            (" 1", false, 1),
+        ] {
+            let origins = (BACKEND_ORIGINS_JSON, r#"["https://a.example"]"#);
+            let settings = settings(&[origins, (LB_TRUST_FORWARDED_PROTO, text)]);
+            assert_eq!((settings.trust_forwarded_proto, settings.errors().len()), (on, faults), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn attempts_never_exceed_the_origins_and_long_jobs_have_one() {
+        let json = r#"["https://a.example","https://b.example"]"#;
+        let settings = settings(&[(BACKEND_ORIGINS_JSON, json), (LB_MAX_ATTEMPTS, "9")]);
+        assert_eq!(settings.attempts(Job::Ordinary), 2);
+        assert_eq!(settings.attempts(Job::Worker), 1);
+        assert_eq!(settings.attempts(Job::Reconcile), 1);
+    }
+
+    #[test]
+    fn an_empty_version_is_unknown() {
+        assert_eq!(settings(&[(LB_VERSION, "")]).version, "unknown");
+        assert_eq!(settings(&[(LB_VERSION, "2026-11")]).version, "2026-11");
+    }
+}
