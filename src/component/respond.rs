@@ -1,0 +1,133 @@
+//! Answers: the balancer's own in one piece, an origin's as it streams.
+
+use super::bindings::wasi::http::types::{
+    IncomingBody, IncomingResponse, OutgoingBody, OutgoingResponse, ResponseOutparam,
+};
+use super::bindings::wasi::io::poll::{Pollable, poll};
+use super::bindings::wasi::io::streams::{InputStream, OutputStream, StreamError};
+use super::client::Client;
+use super::fields;
+use super::host::{self, BLOCKING_WRITE};
+use super::job::Job;
+use crate::policy::exchange::{Answer, BACKEND_FIELD};
+use crate::policy::reply::Reply;
+use crate::policy::time::Millis;
+
+/// The most that is spliced at once; the host's own limit is what counts.
+const SPLICE_SIZE: u64 = 1024 * 1024;
+
+/// Gives the balancer's own answer.
+pub(super) fn reply(client: &Client, out: ResponseOutparam, reply: &Reply) {
+    let response = OutgoingResponse::new(fields::lower(&reply.headers));
+    // The policy's statuses are all valid.
+    let _ = response.set_status_code(reply.status);
+    let no_body = reply.body.is_empty() || client.wants_no_body();
+    let body = if no_body { None } else { response.body().ok() };
+    ResponseOutparam::set(out, Ok(response));
+    let Some(body) = body else { return };
+    if let Ok(stream) = body.write() {
+        let mut chunks = reply.body.chunks(BLOCKING_WRITE);
+        if !chunks.all(|chunk| stream.blocking_write_and_flush(chunk).is_ok()) {
+            return;
+        }
+    }
+    // The client may be gone; there is nobody else to tell.
+    let _ = OutgoingBody::finish(body, None);
+}
+
+/// Hands an origin's answer on, and with it the rest of the upload. A body that breaks off is
+/// dropped unfinished: the host then aborts the connection.
+pub(super) fn answer(
+    out: ResponseOutparam,
+    answer: Answer<'_>,
+    origin: IncomingResponse,
+    mut job: Job<'_>,
+    client: &mut Client,
+) {
+    let mut headers = answer.headers.into_vec();
+    headers.push((BACKEND_FIELD.to_owned(), answer.backend.as_str().into()));
+    let response = OutgoingResponse::new(fields::lower(&headers));
+    // A status that the host gave is one that it takes.
+    let _ = response.set_status_code(answer.status);
+    let body = if answer.has_body { response.body().ok() } else { None };
+    let source = if body.is_some() { origin.consume().ok() } else { None };
+    ResponseOutparam::set(out, Ok(response));
+    if let (Some(body), Some(source)) = (body, source) {
+        let whole = relay(&source, &body, answer.silence, &mut job, client);
+        if whole {
+            let _ = OutgoingBody::finish(body, None);
+        }
+    }
+}
+
+/// Streams the body, beside what is left of the upload. Says whether it came to its end.
+fn relay(
+    source: &IncomingBody,
+    sink: &OutgoingBody,
+    silence: Millis,
+    job: &mut Job<'_>,
+    client: &mut Client,
+) -> bool {
+    let (Ok(input), Ok(output)) = (source.stream(), sink.write()) else {
+        return false;
+    };
+    let more = input.subscribe();
+    let room = output.subscribe();
+    loop {
+        let (ready, clock) = match splice(&input, &output) {
+            Flow::Moved => continue,
+            Flow::Ended => return true,
+            Flow::Broken => return false,
+            // A slow reader is not the origin's silence: no clock runs.
+            Flow::Full => (&room, None),
+            Flow::Empty => (&more, Some(host::alarm(host::now() + silence))),
+        };
+        if !wait(ready, clock.as_ref(), job, client) {
+            return false;
+        }
+    }
+}
+
+enum Flow {
+    Moved,
+    Empty,
+    Full,
+    Ended,
+    Broken,
+}
+
+/// Moves what is there without copying it through the guest.
+fn splice(input: &InputStream, output: &OutputStream) -> Flow {
+    match output.check_write() {
+        Ok(0) => return Flow::Full,
+        Ok(_) => {}
+        Err(_) => return Flow::Broken,
+    }
+    match output.splice(input, SPLICE_SIZE) {
+        Ok(0) => Flow::Empty,
+        Ok(_) => Flow::Moved,
+        // Either side may have closed: the body is whole only if the client still takes bytes.
+        Err(StreamError::Closed) if output.check_write().is_ok() => Flow::Ended,
+        Err(_) => Flow::Broken,
+    }
+}
+
+/// Waits for the body to go on while the upload does too; false when the clock ran out first.
+fn wait(ready: &Pollable, clock: Option<&Pollable>, job: &mut Job<'_>, client: &mut Client) -> bool {
+    loop {
+        let mut pollables = vec![ready];
+        pollables.extend(clock);
+        let uploading = job.upload_ready(client).inspect(|upload| pollables.push(upload)).is_some();
+        let last = pollables.len().saturating_sub(1);
+        let places = poll(&pollables);
+        if places.contains(&0) {
+            return true;
+        }
+        if clock.is_some() && places.contains(&1) {
+            return false;
+        }
+        if uploading && places.iter().any(|place| usize::try_from(*place) == Ok(last)) {
+            job.upload(client);
+        }
+    }
+}
