@@ -1,0 +1,96 @@
+//! The command line: names, defaults and what each flag means.
+
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::environment::Assignment;
+use crate::upstream::Route;
+
+/// MessageWeave edge load balancer: serves the WebAssembly component on real sockets.
+#[derive(Parser)]
+#[command(name = "messageweave-lb", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Serve the component over http and https on the same ports.
+    Serve(Box<ServeArguments>),
+    /// Print the effective settings, or every configuration error; exit code 0 or 1.
+    Check(EnvironmentArguments),
+}
+
+/// Where the documented variables come from: the process environment, then a file, then flags.
+#[derive(Args, Clone)]
+pub(crate) struct EnvironmentArguments {
+    /// Set one documented variable; overrides the file and the process environment. Repeatable.
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub(crate) assignments: Vec<Assignment>,
+    /// Read NAME=VALUE lines (no quoting, `#` starts a comment line); read again on SIGHUP.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ServeArguments {
+    /// The component to run [default: dist/messageweave-lb.wasm of the project].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) component: Option<PathBuf>,
+    /// Address to listen on, plain http and TLS alike; port 0 takes a free one. Repeatable.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Certificate chain for clients (PEM); without it one for localhost is made at start.
+    #[arg(long, value_name = "PEM", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of --cert (PEM).
+    #[arg(long, value_name = "PEM", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Trust these certificates for origins, besides the public roots. Repeatable.
+    #[arg(long, value_name = "PEM")]
+    pub(crate) ca: Vec<PathBuf>,
+    /// Connect to ADDR:PORT for the origin HOST:PORT; Host, SNI and certificate stay. Repeatable.
+    #[arg(long, value_name = "HOST:PORT=ADDR:PORT")]
+    pub(crate) resolve: Vec<Route>,
+    #[command(flatten)]
+    pub(crate) environment: EnvironmentArguments,
+    /// Start two small backends on this machine and balance over them.
+    #[arg(long)]
+    pub(crate) demo: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// What a client may ask of the host.
+#[derive(Args, Clone, Copy)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct Limits {
+    /// Request head, in bytes.
+    #[arg(long, value_name = "BYTES", default_value = "65536",
+          value_parser = clap::value_parser!(u32).range(8192..=1_048_576))]
+    pub(crate) max_head_bytes: u32,
+    /// Fields of a request head.
+    #[arg(long, value_name = "COUNT", default_value = "100",
+          value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub(crate) max_head_fields: u32,
+    /// Time for the TLS handshake, and then for a request head from its first byte.
+    #[arg(long, value_name = "MS", default_value = "10000")]
+    pub(crate) head_timeout_ms: NonZeroU64,
+    /// Time that a kept-alive connection may stay idle between requests.
+    #[arg(long, value_name = "MS", default_value = "60000")]
+    pub(crate) idle_timeout_ms: NonZeroU64,
+    /// Client connections at once; further ones wait to be accepted.
+    #[arg(long, value_name = "COUNT", default_value = "10000")]
+    pub(crate) max_connections: NonZeroU32,
+    /// Component instances at once, one per request in flight; further requests wait.
+    #[arg(long, value_name = "COUNT", default_value = "1000",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) max_instances: u32,
+    /// Linear memory of one instance, in bytes; an instance that wants more traps.
+    #[arg(long, value_name = "BYTES", default_value = "67108864")]
+    pub(crate) instance_memory: NonZeroUsize,
+}

@@ -1,0 +1,162 @@
+//! One client connection: told apart by its first byte, bounded by its clock, served until it
+//! closes or the host shuts down.
+
+mod clock;
+mod watched;
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
+
+use crate::front;
+use crate::serve::Host;
+use clock::Clock;
+use watched::Watched;
+
+/// The first byte of a TLS record that holds a handshake (RFC 8446 section 5.1). No method of
+/// HTTP begins with it.
+const TLS_HANDSHAKE: u8 = 0x16;
+/// Streams at once on one h2 connection.
+const H2_STREAMS: u32 = 128;
+/// h2 counts 32 bytes more for every field than the head has (RFC 9113 section 6.5.2).
+const H2_FIELD_OVERHEAD: u32 = 32;
+/// A client of h2 that answers no ping for this long is gone.
+const H2_PING: Duration = Duration::from_secs(20);
+
+/// Serves one connection to its end. What goes wrong on it is the client's own affair and not
+/// logged: a port scan would write a line per probe.
+pub(crate) async fn serve(host: Arc<Host>, stream: TcpStream) {
+    let mut stopping = host.stopping();
+    let served = async {
+        let mut first = [0];
+        let patience = Duration::from_millis(host.limits().head_timeout_ms.get());
+        if timeout(patience, stream.peek(&mut first)).await.ok()?.ok()? == 0 {
+            return None;
+        }
+        if first != [TLS_HANDSHAKE] {
+            return Some(Opened::Plain(stream));
+        }
+        let acceptor = TlsAcceptor::from(host.certificate());
+        let stream = timeout(patience, acceptor.accept(stream)).await.ok()?.ok()?;
+        Some(Opened::Tls(Box::new(stream)))
+    };
+    let opened = tokio::select! {
+        opened = served => opened,
+        () = stopping.wait() => None,
+    };
+    match opened {
+        Some(Opened::Plain(stream)) => serve_http1(host, stream, Scheme::Http).await,
+        Some(Opened::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+            serve_http2(host, *stream).await;
+        }
+        Some(Opened::Tls(stream)) => serve_http1(host, *stream, Scheme::Https).await,
+        None => {}
+    }
+}
+
+enum Opened {
+    Plain(TcpStream),
+    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+}
+
+async fn serve_http1(
+    host: Arc<Host>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    scheme: Scheme,
+) {
+    let clock = Arc::new(Clock::new(host.limits()));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock)));
+    let limits = host.limits();
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        // The host's own clock tells a slow head from an idle connection; hyper's does not.
+        .header_read_timeout(None)
+        .max_buf_size(usize::try_from(limits.max_head_bytes).unwrap_or(usize::MAX))
+        .max_headers(usize::try_from(limits.max_head_fields).unwrap_or(usize::MAX));
+    let service = {
+        let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
+        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), scheme.clone(), request))
+    };
+    drive(&host, &clock, builder.serve_connection(io, service)).await;
+}
+
+async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    let clock = Arc::new(Clock::new(host.limits()));
+    let limits = host.limits();
+    let overhead = limits.max_head_fields.saturating_mul(H2_FIELD_OVERHEAD);
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(H2_STREAMS)
+        .max_header_list_size(limits.max_head_bytes.saturating_add(overhead))
+        .keep_alive_interval(H2_PING)
+        .keep_alive_timeout(H2_PING);
+    let service = {
+        let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
+        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), Scheme::Https, request))
+    };
+    drive(&host, &clock, builder.serve_connection(TokioIo::new(stream), service)).await;
+}
+
+/// One request; the clock counts it as in flight until its answer has been taken or dropped.
+async fn answer(
+    host: Arc<Host>,
+    clock: Arc<Clock>,
+    scheme: Scheme,
+    request: Request<Incoming>,
+) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
+    let in_flight = clock.begin();
+    let max_fields = usize::try_from(host.limits().max_head_fields).unwrap_or(usize::MAX);
+    let response = front::respond(host.instances(), scheme, max_fields, request).await;
+    Ok(response.map(|body| in_flight.until_end_of(body)))
+}
+
+/// Polls a connection beside its clock and the host's end.
+async fn drive(host: &Host, clock: &Clock, connection: impl GracefulConnection) {
+    let mut connection = pin!(connection);
+    let mut stopping = host.stopping();
+    let mut stopped = pin!(stopping.wait());
+    let mut leaving = false;
+    let mut armed = clock.deadline(leaving);
+    let mut alarm = pin!(tokio::time::sleep_until(armed));
+    poll_fn(|cx| {
+        if !leaving && stopped.as_mut().poll(cx).is_ready() {
+            leaving = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        if connection.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        loop {
+            let deadline = clock.deadline(leaving);
+            // A later deadline waits for the alarm that is set: setting it costs more than
+            // looking again once.
+            if deadline < armed || alarm.is_elapsed() {
+                armed = deadline;
+                alarm.as_mut().reset(deadline);
+            }
+            if alarm.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if clock.is_over(leaving) {
+                return Poll::Ready(());
+            }
+        }
+    })
+    .await;
+}

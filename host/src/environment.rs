@@ -1,0 +1,180 @@
+//! The variables that the component gets: only the documented names, from the process
+//! environment, overridden by the file of `--env-file`, overridden by `--env`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use messageweave_lb::policy::settings::VARIABLES;
+
+use crate::arguments::EnvironmentArguments;
+
+/// The documented variables that are set, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    /// Reads every source again: this is what SIGHUP does.
+    pub(crate) fn load(arguments: &EnvironmentArguments) -> Result<Self, EnvironmentError> {
+        let mut variables = Self::of_process();
+        if let Some(path) = &arguments.env_file {
+            variables.read_file(path)?;
+        }
+        for assignment in &arguments.assignments {
+            variables.set(&assignment.name, &assignment.value);
+        }
+        Ok(variables)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// A value that is no UTF-8 goes on with replacement characters: the policy's parser then
+    /// reports it under its key instead of the host refusing to start.
+    fn of_process() -> Self {
+        let set = VARIABLES.iter().filter_map(|name| {
+            let value = std::env::var_os(name)?;
+            Some(((*name).to_owned(), value.to_string_lossy().into_owned()))
+        });
+        Self(set.collect())
+    }
+
+    /// Values are taken as they stand, without quoting, as `docker run --env-file` does: a JSON
+    /// array needs no escaping.
+    fn read_file(&mut self, path: &Path) -> Result<(), EnvironmentError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| EnvironmentError::Unreadable(path.to_owned(), error))?;
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let assignment: Assignment = line.parse().map_err(|error| EnvironmentError::Line {
+                file: path.to_owned(),
+                line: index + 1,
+                error,
+            })?;
+            self.set(&assignment.name, &assignment.value);
+        }
+        Ok(())
+    }
+}
+
+/// One `NAME=VALUE` with a documented name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    name: String,
+    value: String,
+}
+
+impl Assignment {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl FromStr for Assignment {
+    type Err = AssignmentError;
+
+    fn from_str(text: &str) -> Result<Self, AssignmentError> {
+        let (name, value) = text.split_once('=').ok_or(AssignmentError::NoEquals)?;
+        if VARIABLES.contains(&name) {
+            Ok(Self { name: name.to_owned(), value: value.to_owned() })
+        } else {
+            Err(AssignmentError::UnknownName(name.to_owned()))
+        }
+    }
+}
+
+/// Why an assignment is refused. The value is never shown: it may hold a credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AssignmentError {
+    NoEquals,
+    UnknownName(String),
+}
+
+impl fmt::Display for AssignmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEquals => f.write_str("expected NAME=VALUE"),
+            Self::UnknownName(name) => {
+                write!(f, "unknown variable `{name}`; known are {}", VARIABLES.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for AssignmentError {}
+
+/// Why the variables could not be read.
+#[derive(Debug)]
+pub(crate) enum EnvironmentError {
+    Unreadable(PathBuf, std::io::Error),
+    Line { file: PathBuf, line: usize, error: AssignmentError },
+}
+
+impl fmt::Display for EnvironmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(file, error) => write!(f, "--env-file {}: {error}", file.display()),
+            Self::Line { file, line, error } => {
+                write!(f, "--env-file {}, line {line}: {error}", file.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for EnvironmentError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_keeps_its_own_equals_signs() {
+        let assignment: Assignment = "LB_VERSION=a=b".parse().unwrap();
+        assert_eq!((assignment.name(), assignment.value.as_str()), ("LB_VERSION", "a=b"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_without_its_value() {
+        let error = "LB_VERSON=s3cret".parse::<Assignment>().unwrap_err().to_string();
+        assert!(error.contains("LB_VERSON") && error.contains("LB_VERSION"), "{error}");
+        assert!(!error.contains("s3cret"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_overridden_by_flags_and_its_comments_are_skipped() {
+        let file = std::env::temp_dir().join(format!("lb-env-{}", std::process::id()));
+        std::fs::write(&file, "# origins\n\nLB_VERSION=file\nBACKEND_ORIGINS_JSON=[\"x\"]\n").unwrap();
+        let arguments = EnvironmentArguments {
+            assignments: vec!["LB_VERSION=flag".parse().unwrap()],
+            env_file: Some(file.clone()),
+        };
+        let variables = Variables::load(&arguments).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(variables.get("LB_VERSION").as_deref(), Some("flag"));
+        assert_eq!(variables.get("BACKEND_ORIGINS_JSON").as_deref(), Some("[\"x\"]"));
+    }
+
+    #[test]
+    fn a_bad_line_of_a_file_is_named_by_its_number() {
+        let file = std::env::temp_dir().join(format!("lb-env-bad-{}", std::process::id()));
+        std::fs::write(&file, "LB_VERSION=1\nPASSWORD=s3cret\n").unwrap();
+        let mut variables = Variables::default();
+        let error = variables.read_file(&file).unwrap_err().to_string();
+        std::fs::remove_file(&file).unwrap();
+        assert!(error.contains("line 2") && error.contains("PASSWORD"), "{error}");
+        assert!(!error.contains("s3cret"), "{error}");
+    }
+}

@@ -1,0 +1,107 @@
+//! One request through one instance.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use tokio::sync::oneshot;
+use wasmtime::component::Resource;
+use wasmtime_wasi_http::WasiHttpView;
+use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, Scheme};
+use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
+use wasmtime_wasi_http::p2::types::{HostIncomingRequest, HostResponseOutparam};
+
+use super::pool::{Lease, Pool};
+use super::request_body::RequestBody;
+use super::response_body::{AbortOnDrop, ComponentBody, ResponseBody};
+
+/// The component gave no answer: it trapped before the head, or broke the rules of its world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault;
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("internal error")
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Runs the component on a request in a task of its own, which outlives the head of the answer.
+/// Dropping this future, or the answer's body before its end, ends the task.
+pub(crate) async fn answer(
+    pool: Arc<Pool>,
+    scheme: Scheme,
+    request: Request<RequestBody>,
+) -> Result<Response<ResponseBody>, Fault> {
+    let method = request.method().clone();
+    let lease = pool.lease().await.map_err(|error| report(&error))?;
+    let (head_sender, head) = oneshot::channel();
+    let (returned_sender, returned) = oneshot::channel();
+    let call = Call::new(lease, returned_sender, scheme, request, head_sender);
+    let task = tokio::spawn(call.map_err(|error| report(&error))?.run());
+    let task = AbortOnDrop::new(task.abort_handle());
+    match head.await {
+        Ok(Ok(response)) => Ok(ComponentBody::wrap(response, &method, returned, task)),
+        // Said by the component in place of an answer, or the sender went with the store.
+        Ok(Err(_)) | Err(_) => Err(Fault),
+    }
+}
+
+type Head = Result<Response<HyperOutgoingBody>, ErrorCode>;
+
+/// Field order is drop order: `returned` goes before the store does, so that the body can tell
+/// an end from a death.
+struct Call {
+    returned: oneshot::Sender<()>,
+    request: Resource<HostIncomingRequest>,
+    out: Resource<HostResponseOutparam>,
+    lease: Lease,
+}
+
+impl Call {
+    fn new(
+        mut lease: Lease,
+        returned: oneshot::Sender<()>,
+        scheme: Scheme,
+        request: Request<RequestBody>,
+        head: oneshot::Sender<Head>,
+    ) -> wasmtime::Result<Self> {
+        let mut http = lease.instance.store.data_mut().http();
+        let request = http.new_incoming_request(scheme, request)?;
+        let out = http.new_response_outparam(head)?;
+        Ok(Self { returned, request, out, lease })
+    }
+
+    async fn run(self) {
+        let Self { returned, request, out, lease } = self;
+        let mut running = Running { returned, lease };
+        let instance = &mut running.lease.instance;
+        let handler = instance.proxy.wasi_http_incoming_handler();
+        let result = handler.call_handle(&mut instance.store, request, out).await;
+        let Running { returned, lease } = running;
+        match result {
+            Ok(()) => {
+                // Nobody listens when the answer was complete before the call was.
+                let _ = returned.send(());
+                lease.give_back();
+            }
+            Err(error) => {
+                drop(returned);
+                report(&error);
+                drop(lease);
+            }
+        }
+    }
+}
+
+struct Running {
+    returned: oneshot::Sender<()>,
+    lease: Lease,
+}
+
+/// One line, without the backtrace: it names the trap and nothing of the request.
+fn report(error: &wasmtime::Error) -> Fault {
+    eprintln!("messageweave-lb: the component failed: {}", error.root_cause());
+    Fault
+}

@@ -1,0 +1,107 @@
+//! A stack of idle instances, the last used first, so that a sequence of requests meets the same
+//! health cache. An instance serves one request at a time, is reused without limit, and goes only
+//! when it trapped, when its client left, or when the configuration was reloaded.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::Store;
+use wasmtime::component::{Component, Linker};
+use wasmtime_wasi_http::p2::bindings::{Proxy, ProxyPre};
+
+use super::state::State;
+use crate::environment::Variables;
+use crate::upstream::Upstream;
+
+/// The compiled component, ready to be instantiated; the same for every configuration.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    pre: ProxyPre<State>,
+    /// Instances at once, over all configurations: the allocator's slots are shared.
+    permits: Arc<Semaphore>,
+    memory: usize,
+}
+
+impl Engine {
+    pub(crate) fn new(component: &Component, max_instances: u32, memory: usize) -> wasmtime::Result<Self> {
+        let mut linker = Linker::new(component.engine());
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        let pre = ProxyPre::new(linker.instantiate_pre(component)?)?;
+        let permits = usize::try_from(max_instances).unwrap_or(Semaphore::MAX_PERMITS);
+        Ok(Self { pre, permits: Arc::new(Semaphore::new(permits)), memory })
+    }
+}
+
+/// The instances of one configuration.
+pub(crate) struct Pool {
+    engine: Engine,
+    variables: Variables,
+    upstream: Upstream,
+    /// `None` once the pool is retired: what comes back then is dropped.
+    idle: Mutex<Option<Vec<Instance>>>,
+}
+
+pub(super) struct Instance {
+    pub(super) store: Store<State>,
+    pub(super) proxy: Proxy,
+}
+
+impl Pool {
+    pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream) -> Self {
+        Self { engine, variables, upstream, idle: Mutex::new(Some(Vec::new())) }
+    }
+
+    /// An instance for one request; waits while as many as allowed are busy.
+    pub(super) async fn lease(self: Arc<Self>) -> wasmtime::Result<Lease> {
+        let permit = Arc::clone(&self.engine.permits).acquire_owned().await?;
+        let idle = self.locked(|idle| idle.as_mut().and_then(Vec::pop));
+        let instance = match idle {
+            Some(instance) => instance,
+            None => self.instantiate().await?,
+        };
+        Ok(Lease { instance, pool: self, permit })
+    }
+
+    /// No further reuse: a newer configuration has taken over.
+    pub(crate) fn retire(&self) {
+        let idle = self.locked(Option::take);
+        drop(idle);
+    }
+
+    async fn instantiate(&self) -> wasmtime::Result<Instance> {
+        let state = State::new(&self.variables, self.upstream.clone(), self.engine.memory);
+        let mut store = Store::new(self.engine.pre.engine(), state);
+        store.limiter(|state| state.limits());
+        let proxy = self.engine.pre.instantiate_async(&mut store).await?;
+        Ok(Instance { store, proxy })
+    }
+
+    fn locked<T>(&self, change: impl FnOnce(&mut Option<Vec<Instance>>) -> T) -> T {
+        change(&mut self.idle.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// An instance that serves a request. Dropping it drops the instance; the permit goes last, so
+/// that the allocator's slot is free before the next instance asks for one.
+pub(super) struct Lease {
+    pub(super) instance: Instance,
+    pool: Arc<Pool>,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Lease {
+    /// The request is done and the instance sound: it is the next one to be used.
+    pub(super) fn give_back(self) {
+        let Self { instance, pool, permit } = self;
+        let refused = pool.locked(|idle| match idle {
+            Some(idle) => {
+                idle.push(instance);
+                None
+            }
+            None => Some(instance),
+        });
+        drop(refused);
+        drop(permit);
+    }
+}

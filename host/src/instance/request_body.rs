@@ -1,0 +1,92 @@
+//! The client's body on its way into the component, and what becomes of the part that the
+//! component leaves unread.
+//!
+//! RFC 9112 section 9.6: a server that closes while the client is still sending may have the
+//! client's system discard the answer unread. So an early refusal is followed by a bounded
+//! reading of what still comes, as nginx does with `lingering_close`.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::{Request, Version};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+/// Time for which unread bytes are taken off the connection before it closes.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
+/// How many unread bytes are taken off.
+const DRAIN_BYTES: u64 = 16 * 1024 * 1024;
+
+/// A request's body that drains itself when it is dropped before its end.
+pub(crate) struct RequestBody {
+    incoming: Option<Incoming>,
+    drains: bool,
+}
+
+impl RequestBody {
+    /// Splits off the body of a request. On h2 an unread body ends by RST_STREAM with NO_ERROR,
+    /// which costs the answer nothing (RFC 9113 section 8.1): only HTTP/1 drains. A client that
+    /// waits for `100 Continue` sends nothing until it is asked to, and reading would ask it.
+    pub(crate) fn of(request: Request<Incoming>) -> Request<Self> {
+        let (parts, incoming) = request.into_parts();
+        let drains = parts.version < Version::HTTP_2 && !parts.headers.contains_key(EXPECT);
+        Request::from_parts(parts, Self { incoming: Some(incoming), drains })
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        let Some(incoming) = self.incoming.take() else { return };
+        if !self.drains || incoming.is_end_stream() {
+            return;
+        }
+        // Without a runtime the process is ending and there is nobody left to read.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(drain(incoming));
+        }
+    }
+}
+
+async fn drain(mut incoming: Incoming) {
+    let reading = async {
+        let mut left = DRAIN_BYTES;
+        while let Some(Ok(frame)) = incoming.frame().await {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            left = left.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    // Either way the body is dropped now, and hyper closes the connection if it was not whole.
+    let _ = timeout(DRAIN_TIME, reading).await;
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
+        // Once it is read, `100 Continue` has been sent.
+        this.drains = true;
+        Pin::new(incoming).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.as_ref().map_or_else(SizeHint::default, Incoming::size_hint)
+    }
+}

@@ -1,0 +1,190 @@
+//! The component's answer on its way to the client. Its end is passed on only when it is a true
+//! end: a body that a trap cut, or that the component never finished, is an error, so that hyper
+//! breaks the transfer off (HTTP/1.1: no last chunk, the connection closes; h2: RST_STREAM).
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{Method, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use wasmtime_wasi_http::WasiBody;
+
+/// The body of every answer: the host's own text, or what the component writes.
+pub(crate) enum ResponseBody {
+    Whole(Full<Bytes>),
+    Component(ComponentBody),
+}
+
+/// The transfer broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BrokenOff {
+    /// The component aborted it, which is how it says that an origin's body broke off.
+    Aborted,
+    /// The component trapped, or returned without finishing the body.
+    Unfinished,
+}
+
+impl fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Aborted => "the body was aborted",
+            Self::Unfinished => "the body was left unfinished",
+        })
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+/// Ends the task of a component whose client has gone away: its store goes, and with it the
+/// request to the origin.
+pub(super) struct AbortOnDrop(Option<AbortHandle>);
+
+impl AbortOnDrop {
+    pub(super) fn new(task: AbortHandle) -> Self {
+        Self(Some(task))
+    }
+
+    fn disarm(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.take() {
+            task.abort();
+        }
+    }
+}
+
+/// What a component writes, watched until its end.
+pub(crate) struct ComponentBody {
+    written: WasiBody,
+    /// Bytes to come, where content-length says so: the reader may then never ask for the end.
+    left: Option<u64>,
+    outcome: Outcome,
+    task: AbortOnDrop,
+}
+
+/// How the component's call ended. The sender goes before the store does, so an end of the body
+/// that the store's death made is always preceded by `Trapped`.
+enum Outcome {
+    Running(oneshot::Receiver<()>),
+    Returned,
+    Trapped,
+}
+
+impl Outcome {
+    fn poll(&mut self, cx: &mut Context<'_>) -> &Self {
+        if let Self::Running(returned) = self
+            && let Poll::Ready(result) = Pin::new(returned).poll(cx)
+        {
+            *self = if result.is_ok() { Self::Returned } else { Self::Trapped };
+        }
+        self
+    }
+}
+
+impl ComponentBody {
+    pub(super) fn wrap(
+        response: Response<WasiBody>,
+        method: &Method,
+        returned: oneshot::Receiver<()>,
+        mut task: AbortOnDrop,
+    ) -> Response<ResponseBody> {
+        let left = if has_no_body(method, response.status()) || response.body().is_end_stream() {
+            Some(0)
+        } else {
+            response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
+        };
+        if left == Some(0) {
+            task.disarm();
+        }
+        response.map(|written| {
+            let outcome = Outcome::Running(returned);
+            ResponseBody::Component(Self { written, left, outcome, task })
+        })
+    }
+
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        // Asked before the body: everything written before a return is then in sight.
+        let ended = !matches!(self.outcome.poll(cx), Outcome::Running(_));
+        match Pin::new(&mut self.written).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.count(&frame);
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(BrokenOff::Aborted))),
+            Poll::Ready(None) => Poll::Ready(self.end(cx)),
+            Poll::Pending if ended => Poll::Ready(Some(Err(BrokenOff::Unfinished))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn end(&mut self, cx: &mut Context<'_>) -> Option<Result<Frame<Bytes>, BrokenOff>> {
+        let complete = self.left.is_none_or(|left| left == 0);
+        if complete && !matches!(self.outcome.poll(cx), Outcome::Trapped) {
+            self.task.disarm();
+            None
+        } else {
+            Some(Err(BrokenOff::Unfinished))
+        }
+    }
+
+    fn count(&mut self, frame: &Frame<Bytes>) {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
+            if *left == 0 {
+                self.task.disarm();
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+/// Answers that end with their head (RFC 9112 section 6.3): nobody will ask for the body.
+fn has_no_body(method: &Method, status: StatusCode) -> bool {
+    method == Method::HEAD
+        || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+        || status.is_informational()
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        match self.get_mut() {
+            Self::Whole(text) => Pin::new(text).poll_frame(cx).map_err(|never| match never {}),
+            Self::Component(body) => body.poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(text) => text.is_end_stream(),
+            Self::Component(body) => body.left == Some(0),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(text) => text.size_hint(),
+            Self::Component(body) => body.size_hint(),
+        }
+    }
+}

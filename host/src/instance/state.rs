@@ -1,0 +1,106 @@
+//! What one instance may see and do: the documented variables, standard error, clocks,
+//! randomness, and https requests through the shared client. No files, no sockets.
+
+use std::future::Future;
+use std::sync::{Arc, LazyLock};
+
+use http::{HeaderName, Request, Response};
+use wasmtime::component::ResourceTable;
+use wasmtime::{StoreLimits, StoreLimitsBuilder};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{
+    Error as WasiError, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView,
+    WasiHttpHooks, WasiHttpView,
+};
+
+use super::log_stream::LogStream;
+use crate::environment::Variables;
+use crate::upstream::Upstream;
+
+/// Bookkeeping bytes of a header section that the component may hold: 2 000 fields of an origin
+/// take far more room in the table than on the wire, and passing the limit is a trap.
+const FIELD_SIZE_LIMIT: usize = 1024 * 1024;
+
+/// The data of one store.
+pub(super) struct State {
+    table: ResourceTable,
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    hooks: Hooks,
+    limits: StoreLimits,
+}
+
+impl State {
+    pub(super) fn new(variables: &Variables, upstream: Upstream, memory: usize) -> Self {
+        let mut wasi = WasiCtx::builder();
+        for (name, value) in variables.iter() {
+            wasi.env(name, value);
+        }
+        wasi.stderr(LogStream).stdout(LogStream);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(FIELD_SIZE_LIMIT);
+        Self {
+            table: ResourceTable::new(),
+            wasi: wasi.build(),
+            http,
+            hooks: Hooks { upstream },
+            limits: StoreLimitsBuilder::new().memory_size(memory).build(),
+        }
+    }
+
+    pub(super) fn limits(&mut self) -> &mut StoreLimits {
+        &mut self.limits
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.hooks }
+    }
+}
+
+struct Hooks {
+    upstream: Upstream,
+}
+
+/// Made once: the library asks for it per header section.
+static NOTHING_FORBIDDEN: LazyLock<ForbiddenHeaderFilter> = LazyLock::new(|| Arc::new(|_| false));
+
+impl WasiHttpHooks for Hooks {
+    /// The policy itself drops hop-by-hop fields and the names that `connection` lists, so it has
+    /// to see them all.
+    fn is_forbidden_header(&mut self, _: &HeaderName) -> bool {
+        false
+    }
+
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::clone(&NOTHING_FORBIDDEN)
+    }
+
+    /// The pooled client writes Host itself, for HTTP/1.1 alone.
+    fn set_host_header(&mut self) -> bool {
+        false
+    }
+
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
+    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Worker), WasiError>> + Send> {
+        let upstream = self.upstream.clone();
+        Box::new(async move {
+            let response = upstream.send(request, options.unwrap_or_default()).await?;
+            let worker: Worker = Box::new(async { Ok(()) });
+            Ok((response, worker))
+        })
+    }
+}
+
+type Worker = Box<dyn Future<Output = Result<(), WasiError>> + Send>;

@@ -1,0 +1,37 @@
+//! `messageweave-lb`: the native runner of the balancer. `serve` runs the component in wasmtime
+//! behind real sockets, `check` reads the configuration with the policy's own parser.
+//!
+//! The way of one request through the host:
+//!
+//! ```text
+//! listener -> connection (first byte, TLS, limits) -> front (Host) -> instance (the component)
+//!                                                                        |
+//!                                             upstream (pooled https) <--+
+//! ```
+
+mod arguments;
+mod cache;
+mod check;
+mod component;
+mod connection;
+mod demo;
+mod environment;
+mod front;
+mod instance;
+mod listener;
+mod serve;
+mod tls;
+mod upstream;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Serve(arguments) => serve::run(*arguments),
+        Command::Check(arguments) => check::run(arguments),
+    }
+}

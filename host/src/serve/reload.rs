@@ -1,0 +1,78 @@
+//! Everything that SIGHUP reads again: the certificate and key, the trusted certificates, and the
+//! variables (whose only source that can change is `--env-file`). Requests in flight finish on
+//! what they started with.
+
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls_pki_types::CertificateDer;
+
+use super::Host;
+use crate::arguments::ServeArguments;
+use crate::check;
+use crate::demo::Demo;
+use crate::environment::Variables;
+use crate::instance::{Engine, Pool};
+use crate::tls::{Identity, TlsError};
+use crate::upstream::{Upstream, trust};
+
+const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Where the configuration comes from.
+pub(super) struct Source {
+    arguments: ServeArguments,
+    demo_origins: Option<String>,
+    demo_certificate: Option<CertificateDer<'static>>,
+    engine: Engine,
+}
+
+/// One reading of it.
+pub(super) struct Loaded {
+    pub(super) certificate: Arc<ServerConfig>,
+    pub(super) instances: Arc<Pool>,
+}
+
+impl Source {
+    pub(super) fn new(arguments: ServeArguments, demo: Option<&Demo>, engine: Engine) -> Self {
+        let demo_origins = demo.map(Demo::origins);
+        let demo_certificate = demo.map(|demo| demo.certificate().clone());
+        Self { arguments, demo_origins, demo_certificate, engine }
+    }
+
+    /// Reads all of it and prints what `check` would. A bad configuration is served as such; only
+    /// files that cannot be read are an error.
+    pub(super) fn load(&self) -> Result<Loaded, String> {
+        let certificate = self.certificate().map_err(|error| error.to_string())?;
+        let further: Vec<_> = self.demo_certificate.iter().cloned().collect();
+        let trusted = trust(&self.arguments.ca, &further).map_err(|error| error.to_string())?;
+        let mut variables =
+            Variables::load(&self.arguments.environment).map_err(|error| error.to_string())?;
+        if let Some(origins) = &self.demo_origins {
+            variables.set("BACKEND_ORIGINS_JSON", origins);
+        }
+        eprint!("{}", check::report_of(&variables));
+        let upstream = Upstream::new(trusted, &self.arguments.resolve);
+        let instances = Arc::new(Pool::new(self.engine.clone(), variables, upstream));
+        Ok(Loaded { certificate, instances })
+    }
+
+    /// Puts a new reading in place, or keeps the old one and says why.
+    pub(super) fn reload(&self, host: &Host) {
+        match self.load() {
+            Ok(loaded) => {
+                host.certificate.store(loaded.certificate);
+                host.instances.swap(loaded.instances).retire();
+                eprintln!("messageweave-lb: reloaded");
+            }
+            Err(error) => eprintln!("messageweave-lb: not reloaded: {error}"),
+        }
+    }
+
+    fn certificate(&self) -> Result<Arc<ServerConfig>, TlsError> {
+        let identity = match (&self.arguments.cert, &self.arguments.key) {
+            (Some(cert), Some(key)) => Identity::read(cert, key)?,
+            _ => Identity::of_localhost()?,
+        };
+        identity.into_server(&ALPN)
+    }
+}

@@ -1,0 +1,54 @@
+//! SIGHUP reloads; the first SIGINT or SIGTERM stops accepting and lets requests finish, the
+//! second ends at once.
+
+use std::io;
+use std::process::exit;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Host;
+use super::reload::Source;
+
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+/// How shells report a process that a signal ended.
+const ENDED_BY_SIGNAL: i32 = 128;
+
+impl Signals {
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Until every connection has ended after the first request to stop.
+    pub(super) async fn obey(&mut self, host: &Host, source: &Source) {
+        let Self { interrupt, terminate, hangup } = self;
+        loop {
+            tokio::select! {
+                _ = hangup.recv() => source.reload(host),
+                _ = end(interrupt, terminate) => break,
+            }
+        }
+        eprintln!("messageweave-lb: stopping, requests in flight finish; once more to end at once");
+        host.stop.say();
+        let all = host.limits().max_connections.get();
+        tokio::select! {
+            _ = host.places.acquire_many(all) => {}
+            signal = end(interrupt, terminate) => exit(ENDED_BY_SIGNAL + signal.as_raw_value()),
+        }
+    }
+}
+
+async fn end(interrupt: &mut Signal, terminate: &mut Signal) -> SignalKind {
+    tokio::select! {
+        _ = interrupt.recv() => SignalKind::interrupt(),
+        _ = terminate.recv() => SignalKind::terminate(),
+    }
+}

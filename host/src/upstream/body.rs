@@ -1,0 +1,82 @@
+//! The body of an origin's answer: errors keep their class, and silence is bounded when the
+//! request's options say so.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep};
+use wasmtime_wasi_http::Error as WasiError;
+
+use super::failure::classify;
+
+/// An incoming body with the clock of `between-bytes-timeout`.
+pub(super) struct AnswerBody {
+    incoming: Incoming,
+    silence: Option<Silence>,
+}
+
+struct Silence {
+    limit: Duration,
+    clock: Pin<Box<Sleep>>,
+    /// Whether the clock runs: it starts when a read finds nothing, so that a slow reader on
+    /// this side is not counted against the origin.
+    running: bool,
+}
+
+impl AnswerBody {
+    pub(super) fn new(incoming: Incoming, between_bytes: Option<Duration>) -> Self {
+        let silence = between_bytes.map(|limit| Silence {
+            limit,
+            clock: Box::pin(tokio::time::sleep(limit)),
+            running: false,
+        });
+        Self { incoming, silence }
+    }
+}
+
+impl Silence {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.running {
+            self.running = true;
+            self.clock.as_mut().reset(Instant::now() + self.limit);
+        }
+        self.clock.as_mut().poll(cx)
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = WasiError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
+        let this = self.get_mut();
+        match Pin::new(&mut this.incoming).poll_frame(cx) {
+            Poll::Ready(frame) => {
+                if let Some(silence) = &mut this.silence {
+                    silence.running = false;
+                }
+                Poll::Ready(frame.map(|frame| frame.map_err(|error| classify(&error))))
+            }
+            Poll::Pending => match &mut this.silence {
+                Some(silence) => silence.poll(cx).map(|()| Some(Err(WasiError::ConnectionReadTimeout))),
+                None => Poll::Pending,
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}

@@ -1,0 +1,119 @@
+//! One connection to an origin: name, TCP, TLS, each with its own failure.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tower_service::Service;
+
+use super::failure::ConnectFailure;
+use super::resolve::{Resolver, Routes};
+
+/// Opens TLS connections; TCP by hyper-util's connector, which races the address families.
+#[derive(Clone)]
+pub(super) struct Connector {
+    tcp: HttpConnector<Resolver>,
+    tls: TlsConnector,
+    routes: Arc<Routes>,
+}
+
+impl Connector {
+    pub(super) fn new(config: Arc<ClientConfig>, routes: Routes) -> Self {
+        let mut tcp = HttpConnector::new_with_resolver(Resolver);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        Self { tcp, tls: TlsConnector::from(config), routes: Arc::new(routes) }
+    }
+
+    async fn connect(mut self, origin: Uri) -> Result<OriginStream, ConnectFailure> {
+        let name = server_name(&origin)?;
+        let destination = self.routes.destination(&origin).unwrap_or(origin);
+        let tcp = self.tcp.call(destination).await;
+        let tcp = tcp.map_err(|error| ConnectFailure::of_tcp(&error))?.into_inner();
+        let tls = self.tls.connect(name, tcp).await;
+        let tls = tls.map_err(|error| ConnectFailure::of_handshake(&error))?;
+        Ok(OriginStream(TokioIo::new(tls)))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = OriginStream;
+    type Error = ConnectFailure;
+    type Future = Pin<Box<dyn Future<Output = Result<OriginStream, ConnectFailure>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectFailure>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, origin: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(origin))
+    }
+}
+
+/// The name that the certificate must hold; IPv6 literals lose the brackets of the URI.
+fn server_name(origin: &Uri) -> Result<ServerName<'static>, ConnectFailure> {
+    let host = origin.host().ok_or(ConnectFailure::Name)?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    ServerName::try_from(bare.unwrap_or(host).to_owned()).map_err(|_| ConnectFailure::Name)
+}
+
+/// An open connection that says by ALPN whether it speaks h2.
+pub(super) struct OriginStream(TokioIo<TlsStream<TcpStream>>);
+
+impl Connection for OriginStream {
+    fn connected(&self) -> Connected {
+        let (_, session) = self.0.inner().get_ref();
+        if session.alpn_protocol() == Some(b"h2") {
+            Connected::new().negotiated_h2()
+        } else {
+            Connected::new()
+        }
+    }
+}
+
+impl Read for OriginStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+impl Write for OriginStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buffer)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, buffers)
+    }
+}

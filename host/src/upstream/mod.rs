@@ -1,0 +1,12 @@
+//! Towards the origins: https only, pooled, HTTP/1.1 and h2 by ALPN, with failures told apart.
+
+mod body;
+mod client;
+mod connector;
+mod failure;
+mod resolve;
+mod tls;
+
+pub(crate) use client::Upstream;
+pub(crate) use resolve::Route;
+pub(crate) use tls::trust;
