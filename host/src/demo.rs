@@ -1,21 +1,85 @@
-//! `--demo` placeholder.
-use crate::arguments::ServeArguments;
+//! `--demo`: two small MessageWeave-like backends on this machine, so that a newcomer sees
+//! forwarding and failover with nothing else installed. Their certificate is made at start and
+//! trusted by the balancer alone.
+
+mod backend;
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use messageweave_lb::policy::settings::BACKEND_ORIGINS_JSON;
 use rustls_pki_types::CertificateDer;
-use std::net::SocketAddr;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::arguments::ServeArguments;
+use crate::environment::Variables;
+use crate::tls::Identity;
+use backend::{Backend, STOP_PATH};
+
+const NAMES: [&str; 2] = ["amber", "blue"];
+/// Short, so that a stopped backend soon shows in the health view.
+const HEALTH_TTL_MS: &str = "1000";
+
 pub(crate) struct Demo {
     certificate: CertificateDer<'static>,
+    ports: Vec<u16>,
 }
+
 impl Demo {
+    /// Starts the backends if they are asked for.
     pub(crate) async fn of(arguments: &ServeArguments) -> Result<Option<Self>, String> {
-        if arguments.demo { Err("--demo is not built yet".to_owned()) } else { Ok(None) }
+        if !arguments.demo {
+            return Ok(None);
+        }
+        let mut assignments = arguments.environment.assignments.iter();
+        if assignments.any(|assignment| assignment.name() == BACKEND_ORIGINS_JSON) {
+            return Err(format!("--demo brings its own {BACKEND_ORIGINS_JSON}: drop one of the two"));
+        }
+        Self::start().await.map(Some).map_err(|error| format!("--demo: {error}"))
     }
-    pub(crate) fn origins(&self) -> String {
-        String::new()
+
+    async fn start() -> Result<Self, Box<dyn std::error::Error>> {
+        let identity = Identity::of_localhost()?;
+        let certificate = identity.certificate().cloned().ok_or("no certificate")?;
+        let acceptor = TlsAcceptor::from(identity.into_server(&[b"http/1.1"])?);
+        let mut ports = Vec::new();
+        for name in NAMES {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            ports.push(listener.local_addr()?.port());
+            tokio::spawn(Backend::new(name).run(listener, acceptor.clone()));
+        }
+        Ok(Self { certificate, ports })
     }
+
     pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
-    pub(crate) fn invitation(&self, _: SocketAddr) -> String {
-        String::new()
+
+    /// The variables of a demonstration: its origins, and a health view that keeps up.
+    pub(crate) fn configure(&self, variables: &mut Variables) {
+        let origins: Vec<_> = self.ports.iter().map(|port| format!("\"https://localhost:{port}\"")).collect();
+        variables.set(BACKEND_ORIGINS_JSON, &format!("[{}]", origins.join(",")));
+        if variables.get("LB_HEALTH_TTL_MS").is_none() {
+            variables.set("LB_HEALTH_TTL_MS", HEALTH_TTL_MS);
+        }
+    }
+
+    /// Four lines to paste.
+    pub(crate) fn invitation(&self, listening: SocketAddr) -> String {
+        let port = listening.port();
+        let host = match listening.ip() {
+            ip if ip.is_unspecified() => format!("localhost:{port}"),
+            _ => listening.to_string(),
+        };
+        let victim = self.ports.first().copied().unwrap_or_default();
+        format!(
+            "\n\
+             Two demo backends are up. Try, in another terminal (-k: the certificate is made at start):\n\
+             \x20 a page from one of them   curl -ki https://{host}/\n\
+             \x20 plain http goes to https  curl -i 'http://{host}/api/status?a=1'\n\
+             \x20 the health of both        curl -k https://{host}/healthz-worker\n\
+             \x20 stop one, all still work  curl -kX POST https://127.0.0.1:{victim}{STOP_PATH}; \
+             for i in 1 2 3 4; do curl -ksi https://{host}/api/status; done\n\n"
+        )
     }
 }

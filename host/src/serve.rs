@@ -20,7 +20,7 @@ use crate::demo::Demo;
 use crate::instance::Pool;
 use crate::{component, listener};
 use reload::Source;
-use stop::{Stop, Stopping};
+pub(crate) use stop::{Stop, Stopping};
 
 /// What all connections share.
 pub(crate) struct Host {
@@ -76,7 +76,7 @@ async fn serve(arguments: ServeArguments) -> Result<(), String> {
     let engine = component::load(arguments.component.as_deref(), &arguments.limits)
         .map_err(|error| error.to_string())?;
     let limits = arguments.limits;
-    let source = Source::new(arguments, demo.as_ref(), engine);
+    let source = Source::new(arguments, demo, engine);
     let loaded = source.load()?;
     let places = usize::try_from(limits.max_connections.get()).unwrap_or(Semaphore::MAX_PERMITS);
     let host = Arc::new(Host {
@@ -87,7 +87,7 @@ async fn serve(arguments: ServeArguments) -> Result<(), String> {
         stop: Stop::new(),
     });
     let addresses = accept_all(&host, listeners).map_err(|error| error.to_string())?;
-    announce(&addresses, demo.as_ref());
+    announce(&addresses, source.demo());
     signals.obey(&host, &source).await;
     Ok(())
 }

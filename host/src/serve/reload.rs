@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls_pki_types::CertificateDer;
 
 use super::Host;
 use crate::arguments::ServeArguments;
@@ -21,8 +20,7 @@ const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// Where the configuration comes from.
 pub(super) struct Source {
     arguments: ServeArguments,
-    demo_origins: Option<String>,
-    demo_certificate: Option<CertificateDer<'static>>,
+    demo: Option<Demo>,
     engine: Engine,
 }
 
@@ -33,22 +31,24 @@ pub(super) struct Loaded {
 }
 
 impl Source {
-    pub(super) fn new(arguments: ServeArguments, demo: Option<&Demo>, engine: Engine) -> Self {
-        let demo_origins = demo.map(Demo::origins);
-        let demo_certificate = demo.map(|demo| demo.certificate().clone());
-        Self { arguments, demo_origins, demo_certificate, engine }
+    pub(super) fn new(arguments: ServeArguments, demo: Option<Demo>, engine: Engine) -> Self {
+        Self { arguments, demo, engine }
+    }
+
+    pub(super) fn demo(&self) -> Option<&Demo> {
+        self.demo.as_ref()
     }
 
     /// Reads all of it and prints what `check` would. A bad configuration is served as such; only
     /// files that cannot be read are an error.
     pub(super) fn load(&self) -> Result<Loaded, String> {
         let certificate = self.certificate().map_err(|error| error.to_string())?;
-        let further: Vec<_> = self.demo_certificate.iter().cloned().collect();
+        let further: Vec<_> = self.demo.iter().map(|demo| demo.certificate().clone()).collect();
         let trusted = trust(&self.arguments.ca, &further).map_err(|error| error.to_string())?;
         let mut variables =
             Variables::load(&self.arguments.environment).map_err(|error| error.to_string())?;
-        if let Some(origins) = &self.demo_origins {
-            variables.set("BACKEND_ORIGINS_JSON", origins);
+        if let Some(demo) = &self.demo {
+            demo.configure(&mut variables);
         }
         eprint!("{}", check::report_of(&variables));
         let upstream = Upstream::new(trusted, &self.arguments.resolve);

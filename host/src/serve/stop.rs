@@ -2,18 +2,18 @@
 
 use tokio::sync::watch;
 
-pub(super) struct Stop(watch::Sender<bool>);
+pub(crate) struct Stop(watch::Sender<bool>);
 
 impl Stop {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(watch::Sender::new(false))
     }
 
-    pub(super) fn say(&self) {
+    pub(crate) fn say(&self) {
         self.0.send_replace(true);
     }
 
-    pub(super) fn subscribe(&self) -> Stopping {
+    pub(crate) fn subscribe(&self) -> Stopping {
         Stopping(self.0.subscribe())
     }
 }
