@@ -55,7 +55,7 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
         Lookup::Found(route, method) => (route, method),
     };
     if settings.origins().is_empty() {
-        for error in settings.errors() {
+        for error in settings.backend_errors() {
             Event::Misconfigured(error).emit();
         }
         return Decision::Reply(Reply::misconfigured());

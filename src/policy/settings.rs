@@ -82,9 +82,10 @@ impl Settings {
         let reconcile_timeout = number(LB_RECONCILE_TIMEOUT_MS, 320_000);
         let worker_timeout = number(LB_WORKER_TIMEOUT_MS, 300_000);
         let health_ttl = number(LB_HEALTH_TTL_MS, 30_000);
-        let replay_max_bytes = number(LB_REPLAY_MAX_BYTES, 1_048_576);
         let version = var(LB_VERSION).filter(|version| !version.is_empty());
         let trust = read_switch(LB_TRUST_FORWARDED_PROTO, var(LB_TRUST_FORWARDED_PROTO), &mut errors);
+        let replay_max_bytes = var(LB_REPLAY_MAX_BYTES);
+        let replay_max_bytes = read_number(LB_REPLAY_MAX_BYTES, replay_max_bytes, 1_048_576, &mut errors);
         Self {
             backends,
             request_timeout: Millis(request_timeout.into()),
@@ -133,6 +134,11 @@ impl Settings {
     #[must_use]
     pub fn errors(&self) -> &[ConfigError] {
         &self.errors
+    }
+
+    /// What is wrong with the origins: why there are none.
+    pub fn backend_errors(&self) -> impl Iterator<Item = &ConfigError> {
+        self.errors.iter().filter(|error| error.key == BACKEND_ORIGINS_JSON)
     }
 }
 

@@ -88,21 +88,26 @@ impl Upload {
         self.release();
     }
 
-    /// Bytes were read from the client.
-    pub fn keep(&mut self, chunk: Vec<u8>) {
+    /// Bytes were read from the client. False when there is no memory for them: the body can't be
+    /// delivered whole any more.
+    #[must_use]
+    pub fn keep(&mut self, chunk: Vec<u8>) -> bool {
         if self.intact && self.buffer.len().saturating_add(chunk.len()) > self.cap {
+            self.forget();
+        }
+        if !self.buffer.is_empty() && self.buffer.try_reserve(chunk.len()).is_err() {
+            // The copy goes; the upload goes on if nothing of it is still to be taken.
             self.forget();
         }
         if self.buffer.is_empty() {
             self.buffer = chunk;
-        } else if self.buffer.try_reserve(chunk.len()).is_ok() {
-            self.buffer.extend_from_slice(&chunk);
-        } else if self.pending().is_empty() {
-            // No memory for the copy: it goes, the upload goes on.
-            self.intact = false;
-            self.taken = 0;
-            self.buffer = chunk;
+            return true;
         }
+        if self.buffer.try_reserve(chunk.len()).is_err() {
+            return false;
+        }
+        self.buffer.extend_from_slice(&chunk);
+        true
     }
 
     /// The client's body is complete.
@@ -167,7 +172,7 @@ mod tests {
     #[test]
     fn a_replay_is_complete_and_then_reads_on() {
         let mut upload = open(10);
-        upload.keep(b"abc".to_vec());
+        assert!(upload.keep(b"abc".to_vec()));
         upload.took(2);
         assert_eq!(upload.pending(), b"c");
         upload.took(1);
@@ -175,7 +180,7 @@ mod tests {
         upload.reopen(true);
         assert_eq!((upload.pending(), upload.step()), (b"abc".as_slice(), UploadStep::Write));
         upload.took(3);
-        upload.keep(b"de".to_vec());
+        assert!(upload.keep(b"de".to_vec()));
         upload.end();
         assert_eq!(upload.pending(), b"de");
         upload.took(2);
@@ -187,10 +192,10 @@ mod tests {
     #[test]
     fn a_body_of_exactly_the_cap_is_replayable_and_one_byte_more_is_not() {
         let mut upload = open(4);
-        upload.keep(b"abcd".to_vec());
+        assert!(upload.keep(b"abcd".to_vec()));
         assert!(upload.is_replayable());
         upload.took(4);
-        upload.keep(b"e".to_vec());
+        assert!(upload.keep(b"e".to_vec()));
         assert!(!upload.is_replayable());
         assert_eq!(upload.pending(), b"e");
     }
@@ -199,7 +204,7 @@ mod tests {
     fn a_dropped_copy_holds_only_what_is_not_taken() {
         let mut upload = open(2);
         for _ in 0..1000 {
-            upload.keep(vec![7; 1000]);
+            assert!(upload.keep(vec![7; 1000]));
             assert!(upload.buffer.len() <= 1000);
             upload.took(400);
             assert_eq!(upload.pending().len(), 600);
@@ -211,7 +216,7 @@ mod tests {
     #[test]
     fn a_request_without_a_body_takes_nothing() {
         let mut upload = open(10);
-        upload.keep(b"abc".to_vec());
+        assert!(upload.keep(b"abc".to_vec()));
         upload.reopen(false);
         assert_eq!(upload.step(), UploadStep::Idle);
     }

@@ -31,6 +31,8 @@ pub const MAX_HEAD_BYTES: usize = 128 * 1024;
 /// The most fields of a response head.
 pub const MAX_HEAD_FIELDS: usize = 2000;
 
+const OUT_OF_MEMORY: Failure = Failure::Class(FailureClass::Internal);
+
 /// What happened, as the shell saw it.
 #[derive(Debug)]
 pub enum Event {
@@ -255,10 +257,10 @@ impl<'s> Exchange<'s> {
     fn on_first_bytes(&mut self, event: Event) -> Action<'s> {
         match event {
             Event::Chunk(chunk) if chunk.is_empty() => self.wait(),
-            Event::Chunk(_) | Event::ClientEnded => {
-                self.take_from_client(event);
-                self.send()
-            }
+            Event::Chunk(_) | Event::ClientEnded => match self.take_from_client(event) {
+                true => self.send(),
+                false => self.fail(OUT_OF_MEMORY),
+            },
             Event::ClientFailed => self.refuse(Reply::broken_body()),
             _ if self.clock.expired().is_some() => self.refuse(Reply::client_timeout()),
             _ => self.wait(),
@@ -272,7 +274,11 @@ impl<'s> Exchange<'s> {
             Event::ClientFailed => return self.refuse(Reply::broken_body()),
             Event::Took(count) => self.upload.took(count),
             Event::UploadClosed | Event::Finished => self.upload.close(),
-            Event::Chunk(_) | Event::ClientEnded => self.take_from_client(event),
+            Event::Chunk(_) | Event::ClientEnded => {
+                if !self.take_from_client(event) {
+                    return self.fail(OUT_OF_MEMORY);
+                }
+            }
             Event::Opened | Event::Elapsed => {}
         }
         match self.clock.expired() {
@@ -287,17 +293,25 @@ impl<'s> Exchange<'s> {
         match event {
             Event::Took(count) => self.upload.took(count),
             Event::UploadClosed | Event::Finished | Event::ClientFailed => self.upload.close(),
-            Event::Chunk(_) | Event::ClientEnded => self.take_from_client(event),
+            Event::Chunk(_) | Event::ClientEnded => {
+                if !self.take_from_client(event) {
+                    self.upload.close();
+                }
+            }
             Event::Opened | Event::Head(_) | Event::Failed(_) | Event::Elapsed => {}
         }
         self.wait()
     }
 
-    fn take_from_client(&mut self, event: Event) {
+    /// False when there was no memory for what the client sent.
+    fn take_from_client(&mut self, event: Event) -> bool {
         self.clock.client_spoke();
         match event {
             Event::Chunk(chunk) => self.upload.keep(chunk),
-            _ => self.upload.end(),
+            _ => {
+                self.upload.end();
+                true
+            }
         }
     }
 
