@@ -160,7 +160,7 @@ pub(super) fn wait(jobs: &mut [&mut Job<'_>], mut client: Option<&mut Client>) {
 
 /// Blocks until something is ready. Answers come first: one that is there when the clock runs out
 /// counts.
-fn ready_sources(jobs: &[&mut Job<'_>], mut client: Option<&mut Client>) -> Vec<Source> {
+fn ready_sources(jobs: &[&mut Job<'_>], client: Option<&mut Client>) -> Vec<Source> {
     let open = || jobs.iter().enumerate().filter(|(_, job)| job.ending.is_none());
     let Some(until) = open().map(|(_, job)| job.wait.until).min() else {
         return Vec::new();
@@ -174,7 +174,7 @@ fn ready_sources(jobs: &[&mut Job<'_>], mut client: Option<&mut Client>) -> Vec<
             pollables.push(&upstream.answered);
         }
     }
-    if let (Some((index, job)), Some(client)) = (open().next(), client.as_deref_mut())
+    if let (Some((index, job)), Some(client)) = (open().next(), client)
         && let Some(ready) = job.upload_ready(client)
     {
         sources.push(Source::Upload(index));
