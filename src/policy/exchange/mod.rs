@@ -303,8 +303,12 @@ impl<'s> Exchange<'s> {
         self.wait()
     }
 
-    /// False when there was no memory for what the client sent.
+    /// False when there was no memory for what the client sent. An empty chunk is no sign of life:
+    /// a client that sends nothing is silent.
     fn take_from_client(&mut self, event: Event) -> bool {
+        if matches!(&event, Event::Chunk(chunk) if chunk.is_empty()) {
+            return true;
+        }
         self.clock.client_spoke();
         match event {
             Event::Chunk(chunk) => self.upload.keep(chunk),
