@@ -246,6 +246,11 @@ impl<'s> Exchange<'s> {
     /// Takes one event and says what to do.
     pub fn on(&mut self, event: Event, now: Millis) -> Action<'s> {
         self.clock.advance(now);
+        let event = match event {
+            // No sign of life: a client that sends nothing is silent.
+            Event::Chunk(chunk) if chunk.is_empty() => Event::Elapsed,
+            event => event,
+        };
         match self.state {
             State::AwaitingHead => self.on_while_open(event),
             State::AwaitingFirstBytes => self.on_first_bytes(event),
@@ -256,7 +261,6 @@ impl<'s> Exchange<'s> {
 
     fn on_first_bytes(&mut self, event: Event) -> Action<'s> {
         match event {
-            Event::Chunk(chunk) if chunk.is_empty() => self.wait(),
             Event::Chunk(_) | Event::ClientEnded => match self.take_from_client(event) {
                 true => self.send(),
                 false => self.fail(OUT_OF_MEMORY),
@@ -303,12 +307,8 @@ impl<'s> Exchange<'s> {
         self.wait()
     }
 
-    /// False when there was no memory for what the client sent. An empty chunk is no sign of life:
-    /// a client that sends nothing is silent.
+    /// False when there was no memory for what the client sent.
     fn take_from_client(&mut self, event: Event) -> bool {
-        if matches!(&event, Event::Chunk(chunk) if chunk.is_empty()) {
-            return true;
-        }
         self.clock.client_spoke();
         match event {
             Event::Chunk(chunk) => self.upload.keep(chunk),
