@@ -202,14 +202,9 @@ impl<'de> Visitor<'de> for PieceVisitor {
                 pause_ms: None,
                 end: None,
             } => Ok(Piece::Bytes(text.into_bytes())),
-            RawPiece {
-                text: None,
-                raw: Some(raw),
-                repeat: None,
-                bytes: None,
-                pause_ms: None,
-                end: None,
-            } => Ok(Piece::Bytes(raw)),
+            RawPiece { text: None, raw: Some(raw), repeat: None, bytes: None, pause_ms: None, end: None } => {
+                Ok(Piece::Bytes(raw))
+            }
             RawPiece {
                 text: None,
                 raw: None,
@@ -217,10 +212,7 @@ impl<'de> Visitor<'de> for PieceVisitor {
                 bytes: Some(bytes),
                 pause_ms: None,
                 end: None,
-            } if !text.is_empty() => Ok(Piece::Repeat {
-                text: text.into_bytes(),
-                bytes,
-            }),
+            } if !text.is_empty() => Ok(Piece::Repeat { text: text.into_bytes(), bytes }),
             RawPiece {
                 text: None,
                 raw: None,
@@ -229,14 +221,9 @@ impl<'de> Visitor<'de> for PieceVisitor {
                 pause_ms: Some(pause),
                 end: None,
             } => Ok(Piece::Pause(pause)),
-            RawPiece {
-                text: None,
-                raw: None,
-                repeat: None,
-                bytes: None,
-                pause_ms: None,
-                end: Some(end),
-            } => Ok(Piece::End(end)),
+            RawPiece { text: None, raw: None, repeat: None, bytes: None, pause_ms: None, end: Some(end) } => {
+                Ok(Piece::End(end))
+            }
             _ => Err(de::Error::custom(
                 "a piece is exactly one of \"text\", { text }, { raw }, { repeat, bytes }, { pause_ms }, { end }",
             )),

@@ -162,15 +162,11 @@ impl<'de> Visitor<'de> for Statuses {
     }
 
     fn visit_i64<E: de::Error>(self, status: i64) -> Result<Vec<u16>, E> {
-        u16::try_from(status)
-            .map(|status| vec![status])
-            .map_err(E::custom)
+        u16::try_from(status).map(|status| vec![status]).map_err(E::custom)
     }
 
     fn visit_u64<E: de::Error>(self, status: u64) -> Result<Vec<u16>, E> {
-        u16::try_from(status)
-            .map(|status| vec![status])
-            .map_err(E::custom)
+        u16::try_from(status).map(|status| vec![status]).map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vec<u16>, A::Error> {
