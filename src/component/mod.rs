@@ -10,8 +10,8 @@
 //! | [`job`] | an exchange and its open request, several at once |
 //! | [`respond`] | answers: the balancer's own, and an origin's, streamed |
 //! | [`health`] | the health view, its cache kept as long as the instance |
-//! | [`failure`] | the host's error codes as failure classes |
-//! | [`host`] | environment, clock, dice, log |
+//! | [`translation`] | the policy's words in those of `wasi:http` 0.2 |
+//! | [`host`] | environment, clock, dice |
 //!
 //! [`RequestHead`]: crate::policy::admission::RequestHead
 //! [`Action`]: crate::policy::exchange::Action
@@ -19,12 +19,11 @@
 
 mod bindings;
 mod client;
-mod failure;
-mod fields;
 mod health;
 mod host;
 mod job;
 mod respond;
+mod translation;
 mod upstream;
 
 use crate::policy::admission::{Decision, admit};
