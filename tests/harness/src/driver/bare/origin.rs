@@ -114,9 +114,8 @@ fn recorded(request: &Request<'_>) -> Recorded {
 fn connection_failure(fault: ConnectionFault) -> Option<FailureClass> {
     match fault {
         ConnectionFault::Silent => None,
-        ConnectionFault::Reset => Some(FailureClass::Reset),
-        ConnectionFault::Close
-        | ConnectionFault::WrongName
+        ConnectionFault::Reset | ConnectionFault::Close => Some(FailureClass::Reset),
+        ConnectionFault::WrongName
         | ConnectionFault::SelfSigned
         | ConnectionFault::Expired
         | ConnectionFault::PlainHttp => Some(FailureClass::Tls),
