@@ -121,8 +121,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
     let in_flight = clock.begin();
-    let max_fields = usize::try_from(host.limits().max_head_fields).unwrap_or(usize::MAX);
-    let response = front::respond(host.instances(), scheme, max_fields, request).await;
+    let response = front::respond(host.instances(), scheme, host.limits(), request).await;
     Ok(response.map(|body| in_flight.until_end_of(body)))
 }
 
