@@ -60,6 +60,12 @@ fn files_that_cannot_be_read_are_named() {
 }
 
 #[test]
+fn an_instance_that_cannot_live_in_its_memory_is_found_at_start() {
+    let (status, stderr) = Setup::new().flag("--instance-memory", "65536").fail();
+    assert!(!status.success() && stderr.contains("memory"), "{stderr}");
+}
+
+#[test]
 fn a_component_that_is_none_is_named() {
     let (status, stderr) = Setup::new().component("no.wasm".into()).fail();
     assert!(!status.success() && stderr.contains("--component no.wasm"), "{stderr}");

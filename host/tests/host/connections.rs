@@ -56,11 +56,28 @@ async fn an_idle_connection_has_another_clock_than_a_slow_head() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_in_its_time() {
     let host = Setup::new().flag("--idle-timeout-ms", SHORT).start();
-    for mut client in [client::plain(host.address).await, client::plain(host.address).await] {
-        client.send(client::request_kept_alive("/a")).await;
-        assert_eq!(client.answer().await.status, 308);
-        assert_eq!(client.rest().await, b"");
-    }
+    let mut plain = client::plain(host.address).await;
+    plain.send(client::request_kept_alive("/a")).await;
+    assert_eq!(plain.answer().await.status, 308);
+    assert_eq!(plain.rest().await, b"");
+    // Over TLS with its own goodbye, close_notify.
+    let mut tls = client::tls(host.address).await;
+    tls.send(client::request_kept_alive("/a")).await;
+    assert_eq!(tls.answer().await.status, 404);
+    assert_eq!(tokio::io::AsyncReadExt::read(&mut tls.0, &mut [0; 1]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn an_idle_h2_connection_is_told_to_go_away() {
+    let host = Setup::new().flag("--idle-timeout-ms", SHORT).start();
+    let io = TokioIo::new(client::handshake(host.address, &["h2"]).await);
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+    let request = Request::get("https://a.example/nope").body(Empty::<bytes::Bytes>::new()).unwrap();
+    let connection = tokio::spawn(connection);
+    assert_eq!(sender.send_request(request).await.unwrap().status().as_u16(), 404);
+    // An end without GOAWAY would be an error here.
+    connection.await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -22,6 +22,16 @@ async fn one_port_speaks_http_and_tls_with_the_true_scheme() {
 }
 
 #[tokio::test]
+async fn every_address_is_announced_and_served() {
+    let host = Setup::new().flag("--listen", "127.0.0.2:0").start();
+    crate::process::until("the second address", || host.announced().contains("http://127.0.0.1:")).await;
+    let second = host.announced().trim_start_matches("listening on http://").parse().unwrap();
+    for address in [host.address, second] {
+        assert_eq!(client::get(address, "/nope").await.status, 404);
+    }
+}
+
+#[tokio::test]
 async fn h2_is_offered_by_alpn() {
     let authority = Authority::new();
     let origin = Origin::new(&authority, "a.example", |stream, _| keep_answering(stream, "pong")).await;
