@@ -4,12 +4,14 @@ mod bare;
 mod component;
 mod host;
 mod sockets;
+mod stock;
 
 use crate::case::Case;
 
 pub use bare::Bare;
 pub use component::{Component, component, host_binary};
-pub use host::{Host, Launch};
+pub use host::{Host, Launch, READY};
+pub use stock::Stock;
 
 /// The names that `exceptions.toml` may use.
 pub const DRIVERS: &[&str] = &["bare", "component"];

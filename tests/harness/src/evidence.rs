@@ -76,6 +76,8 @@ pub struct Recorded {
     pub body: Content,
     /// What became of the body.
     pub progress: Progress,
+    /// The balancer dropped the request before its answer was complete.
+    pub abandoned: bool,
 }
 
 /// What became of a request's body.

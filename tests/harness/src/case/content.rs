@@ -86,12 +86,15 @@ impl Piece {
             Self::Repeat { text, bytes } => (text, *bytes),
             Self::Pause(_) | Self::End(_) => (&[], 0),
         };
-        let mut source = text.iter().copied().cycle();
-        let mut left = total;
+        // One block holds every run of a repeated text, whatever its phase.
+        let size = (most as u64).min(total) as usize;
+        let block: Vec<u8> = text.iter().copied().cycle().take(size + text.len()).collect();
+        let mut sent = 0;
         std::iter::from_fn(move || {
-            let size = left.min(most as u64);
-            left -= size;
-            (size > 0).then(|| source.by_ref().take(size as usize).collect())
+            let run = (total - sent).min(size as u64) as usize;
+            let phase = (sent % text.len().max(1) as u64) as usize;
+            sent += run as u64;
+            block.get(phase..phase + run).filter(|run| !run.is_empty()).map(<[u8]>::to_vec)
         })
     }
 }

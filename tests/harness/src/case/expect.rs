@@ -110,6 +110,8 @@ pub struct Seen {
     /// Whether all of the body came.
     #[serde(default)]
     pub complete: Complete,
+    /// Whether the balancer dropped the request before its answer was complete.
+    pub abandoned: Option<bool>,
 }
 
 /// How the body of a request at an origin was delimited.

@@ -44,16 +44,25 @@ pub fn load_all(root: &Path) -> Result<(Vec<Case>, Exceptions), Vec<String>> {
     if faults.is_empty() { Ok((cases, exceptions)) } else { Err(faults) }
 }
 
-/// One case.
+/// One case from its file.
 ///
 /// # Errors
 /// What is wrong with the file, naming it and the key.
 pub fn load_file(root: &Path, file: &Path) -> Result<Case, String> {
     let named = file.strip_prefix(root).unwrap_or(file);
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", named.display()))?;
-    let mut case: Case = toml::from_str(&text).map_err(|error| format!("{}: {error}", named.display()))?;
-    case.name = named.with_extension("").to_string_lossy().replace('\\', "/");
-    validate(&case).map_err(|rule| format!("{}: {rule}", named.display()))?;
+    let name = named.with_extension("").to_string_lossy().replace('\\', "/");
+    parse(&name, &text).map_err(|fault| format!("{}: {fault}", named.display()))
+}
+
+/// One case from its text.
+///
+/// # Errors
+/// What is wrong with it, naming the key.
+pub fn parse(name: &str, text: &str) -> Result<Case, String> {
+    let mut case: Case = toml::from_str(text).map_err(|error| error.to_string())?;
+    name.clone_into(&mut case.name);
+    validate(&case)?;
     Ok(case)
 }
 

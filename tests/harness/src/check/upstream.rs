@@ -65,15 +65,22 @@ fn request_faults(expected: &Seen, seen: &Recorded) -> Vec<String> {
     }
     faults.extend(absent(&expected.absent, &seen.headers));
     faults.extend(body_fault(expected, seen));
+    if expected.abandoned.is_some_and(|abandoned| abandoned != seen.abandoned) {
+        faults.push(format!("abandoned: {}", seen.abandoned));
+    }
     faults
 }
 
 fn body_fault(expected: &Seen, seen: &Recorded) -> Option<String> {
-    let whole = seen.progress == Progress::Complete;
-    match (expected.complete, whole) {
-        (Complete::Yes, false) => return Some(format!("its body is incomplete: {:?}", seen.body)),
-        (Complete::No, true) => return Some(format!("its body is complete: {:?}", seen.body)),
-        _ => {}
+    let fault = match (expected.complete, seen.progress) {
+        (Complete::Yes, Progress::Complete) | (Complete::No, Progress::Broken) => None,
+        (Complete::Either, _) => None,
+        (Complete::Yes, _) => Some("its body is incomplete"),
+        (Complete::No, Progress::Open) => Some("its body is still open"),
+        (Complete::No, Progress::Complete) => Some("its body is complete"),
+    };
+    if let Some(fault) = fault {
+        return Some(format!("{fault}: {:?}", seen.body));
     }
     let body = expected.body.clone().unwrap_or_default();
     let most = if expected.complete == Complete::Yes { u64::MAX } else { seen.body.len() };

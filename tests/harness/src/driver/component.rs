@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-use super::host::{Host, Launch};
+use super::host::{Host, Launch, READY};
 use super::{Driver, sockets};
 use crate::case::{Case, Protocol};
 use crate::check::differences;
@@ -21,6 +21,7 @@ pub struct Component {
     binary: PathBuf,
     component: PathBuf,
     target: Target,
+    more: Vec<String>,
 }
 
 /// No case takes longer, with all its repetitions.
@@ -73,12 +74,19 @@ impl Component {
             http1: authority.client(Protocol::Http1)?,
             http2: authority.client(Protocol::Http2)?,
         };
-        Ok(Self { authority, folder, binary, component, target })
+        Ok(Self { authority, folder, binary, component, target, more: Vec::new() })
+    }
+
+    /// Starts the host with these arguments besides.
+    #[must_use]
+    pub fn with(mut self, arguments: &[&str]) -> Self {
+        self.more.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        self
     }
 
     /// How the host is started for a case whose origins run.
     #[must_use]
-    pub fn launch(&self, case: &Case, network: &Network, more: &[&str]) -> Launch {
+    pub fn launch(&self, case: &Case, network: &Network) -> Launch {
         let file = |name: &str| self.folder.join(name).display().to_string();
         let mut arguments: Vec<String> = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned).into();
         for (flag, value) in [
@@ -93,8 +101,9 @@ impl Component {
             let rule = format!("{}:{}={}", resolve.host, resolve.port, resolve.address);
             arguments.extend(["--resolve".to_owned(), rule]);
         }
-        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
-        Launch { binary: self.binary.clone(), arguments, environment: case.env.clone() }
+        arguments.extend_from_slice(&self.more);
+        let (binary, environment) = (self.binary.clone(), case.env.clone());
+        Launch { binary, arguments, environment, ready: READY }
     }
 
     /// The authority of the run.
@@ -126,7 +135,7 @@ impl Component {
 
     async fn run_once(&self, case: &Case) -> Result<Run, String> {
         let network = Network::start(case, &self.authority).await?;
-        let host = Host::start(&self.launch(case, &network, &[])).await?;
+        let host = Host::start(&self.launch(case, &network)).await?;
         let mut evidence = Evidence::default();
         let visible = case.first.as_ref().filter(|first| {
             case.origin.iter().any(|origin| origin.url == **first && origin.connect.is_none())

@@ -22,6 +22,8 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// Its environment; besides, it gets only what it needs to find its cache.
     pub environment: BTreeMap<String, String>,
+    /// The beginning of the line by which it says where it listens.
+    pub ready: &'static str,
 }
 
 /// A running host. Dropping it kills the process.
@@ -36,8 +38,8 @@ pub struct Host {
 const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(10);
 
-/// The line by which the host says that it is ready.
-const READY: &str = "listening on http://";
+/// The line by which our host says that it is ready.
+pub const READY: &str = "listening on http://";
 
 impl Host {
     /// Starts the host and waits until it listens.
@@ -59,8 +61,8 @@ impl Host {
         let (ready, mut listening) = watch::channel(None);
         let mut readers = Vec::new();
         if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
-            readers.push(tokio::spawn(read(stdout, printed.clone(), ready.clone())));
-            readers.push(tokio::spawn(read(stderr, printed.clone(), ready)));
+            readers.push(tokio::spawn(read(stdout, launch.ready, printed.clone(), ready.clone())));
+            readers.push(tokio::spawn(read(stderr, launch.ready, printed.clone(), ready)));
         }
         let address = timeout(START, listening.wait_for(Option::is_some)).await;
         let address = address.ok().and_then(|found| found.ok().and_then(|address| *address));
@@ -118,6 +120,7 @@ fn lines(printed: &Mutex<Vec<String>>) -> Vec<String> {
 
 async fn read(
     pipe: impl AsyncRead + Unpin,
+    mark: &'static str,
     printed: Arc<Mutex<Vec<String>>>,
     ready: watch::Sender<Option<SocketAddr>>,
 ) {
@@ -125,7 +128,8 @@ async fn read(
     let mut line = Vec::new();
     while matches!(pipe.read_until(b'\n', &mut line).await, Ok(count) if count > 0) {
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-        if let Some(address) = text.strip_prefix(READY).and_then(|address| address.parse().ok()) {
+        let address = text.strip_prefix(mark).map(|address| address.trim_end_matches('/'));
+        if let Some(address) = address.and_then(|address| address.parse().ok()) {
             ready.send_replace(Some(address));
         }
         printed.lock().unwrap_or_else(PoisonError::into_inner).push(text);

@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use crate::case::{Case, Complete, Step};
+use crate::case::{Case, Step};
 use crate::check::{groups, upstream_fault};
 use crate::client::{Target, send};
-use crate::evidence::{Evidence, Outcome, Progress, Recorded};
+use crate::evidence::{Evidence, Outcome};
 use crate::origin::{Network, Recorder};
 
 /// No answer of a case takes longer.
@@ -23,33 +23,24 @@ pub(super) async fn play(case: &Case, target: &Target, network: &Network, eviden
     for group in groups(case) {
         let requests = group.iter().map(|step| play_step(step, target));
         evidence.outcomes.extend(join_all(requests).await);
-        network.recorder.wait(SETTLE, |recorder| settled(&group, &recorder.since(seen))).await;
+        let settled = |recorder: &Recorder| upstream_fault(&group, &recorder.since(seen)).is_none();
+        network.recorder.wait(SETTLE, settled).await;
         let upstream = network.recorder.since(seen);
         seen += upstream.len();
         evidence.upstream.push(upstream);
     }
 }
 
-/// What came after the last group settled belongs to it; what became of each request is known now.
+/// What came after the last group settled belongs to it.
 pub(super) fn add_late(recorder: &Recorder, evidence: &mut Evidence) {
-    let all = recorder.since(0);
-    let mut rest = all.as_slice();
-    let last = evidence.upstream.len().saturating_sub(1);
-    for (index, group) in evidence.upstream.iter_mut().enumerate() {
-        let count = if index == last { rest.len() } else { group.len().min(rest.len()) };
-        let (own, later) = rest.split_at(count);
-        *group = own.to_vec();
-        rest = later;
+    let known = evidence.upstream.iter().map(Vec::len).sum();
+    let late = recorder.since(known);
+    if let Some(last) = evidence.upstream.last_mut() {
+        last.extend(late);
     }
 }
 
 async fn play_step(step: &Step, target: &Target) -> Outcome {
     sleep(Duration::from_millis(step.after_ms)).await;
     send(target, &step.request, ANSWER).await
-}
-
-fn settled(group: &[&Step], seen: &[Recorded]) -> bool {
-    let awaited = |step: &&Step| step.upstream.iter().any(|seen| seen.complete == Complete::No);
-    let open = seen.iter().any(|request| request.progress == Progress::Open);
-    upstream_fault(group, seen).is_none() && !(open && group.iter().any(awaited))
 }

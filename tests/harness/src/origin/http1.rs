@@ -69,6 +69,7 @@ async fn exchange(head: Head, incoming: &mut Incoming, writer: &mut Writer, list
         framing,
         body: Content::default(),
         progress,
+        abandoned: false,
     });
     let Some((turn, closes)) = listening.turn() else {
         listening.complain("a request beyond the script");
@@ -96,17 +97,23 @@ impl Upload<'_> {
         incoming: &mut Incoming,
         writer: &mut Writer,
     ) -> After {
-        if !self.read(incoming, turn.read_bytes.unwrap_or(u64::MAX)).await {
+        let enough = turn.read_bytes.unwrap_or(u64::MAX);
+        let played = if self.read(incoming, enough).await {
+            self.stop_reading_unless(turn.drain);
+            let echo = self.echo.take();
+            tokio::select! {
+                after = play(writer, turn, echo.as_deref(), closes) => after.ok(),
+                () = self.watch(incoming, turn.drain) => None,
+            }
+        } else {
+            None
+        };
+        let Some(after) = played else {
+            self.listening.recorder.abandon(self.number);
             return After::Close;
-        }
-        let echo = self.echo.take();
-        let after = tokio::select! {
-            after = play(writer, turn, echo.as_deref(), closes) => after.unwrap_or(After::Close),
-            () = self.watch(incoming, turn.drain) => After::Close,
         };
         if matches!(after, After::Next) && !self.body.is_done() {
             if !turn.drain {
-                self.listening.recorder.end(self.number, Progress::Broken);
                 return std::future::pending().await;
             }
             if !self.read(incoming, u64::MAX).await {
@@ -114,6 +121,13 @@ impl Upload<'_> {
             }
         }
         after
+    }
+
+    /// What is not read from here on will never be.
+    fn stop_reading_unless(&self, drain: bool) {
+        if !drain {
+            self.listening.recorder.end(self.number, Progress::Broken);
+        }
     }
 
     /// Reads until the body is whole or `enough` bytes came; false when the client stopped short.

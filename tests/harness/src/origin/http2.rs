@@ -95,18 +95,26 @@ async fn stream(
         framing,
         body: Content::default(),
         progress,
+        abandoned: false,
     });
+    let mut abandoned = Abandoned { number, listening: &listening, armed: true };
     let Some((turn, closes)) = listening.turn() else {
         listening.complain("a request beyond the script");
+        abandoned.armed = false;
         let _ = fatal.send(Fatal::Close);
         return;
     };
     let mut upload = Upload { number, listening: &listening, received: 0, echo: turn.echo.then(Vec::new) };
     if upload.read(&mut body, turn.read_bytes.unwrap_or(u64::MAX)).await {
+        if !turn.drain {
+            // What is not read from here on will never be.
+            listening.recorder.end(number, Progress::Broken);
+        }
         let echo = upload.echo.take();
         let played = async {
-            let broken = play(respond, &turn, echo.as_deref(), closes).await;
-            if let Some(broken) = broken {
+            let played = play(respond, &turn, echo.as_deref(), closes).await;
+            abandoned.armed = played.is_none();
+            if let Some(Some(broken)) = played {
                 let _ = fatal.send(broken);
             }
         };
@@ -117,6 +125,21 @@ async fn stream(
         }
     }
     listening.recorder.end(number, Progress::Broken);
+}
+
+/// Notes on drop that the answer did not come to its end.
+struct Abandoned<'a> {
+    number: usize,
+    listening: &'a Listening,
+    armed: bool,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.listening.recorder.abandon(self.number);
+        }
+    }
 }
 
 struct Upload<'a> {

@@ -14,13 +14,13 @@ use crate::case::{Body, Ending, Piece, RequestFault, Turn};
 
 const RUN: usize = 64 * 1024;
 
-/// Plays the turn; what it does to the whole connection, if anything. A client that leaves ends it.
+/// Plays the turn; what it does to the whole connection, if anything. `None`: the client left.
 pub(super) async fn play(
     mut respond: SendResponse<Bytes>,
     turn: &Turn,
     echo: Option<&[u8]>,
     closes: bool,
-) -> Option<Fatal> {
+) -> Option<Option<Fatal>> {
     tokio::select! {
         () = tokio::time::sleep(Duration::from_millis(turn.delay_ms)) => {}
         _ = poll_fn(|cx| respond.poll_reset(cx)) => return None,
@@ -40,23 +40,24 @@ pub(super) async fn play(
     if let Some(body) = body
         && let Some(fatal) = send_body(&mut stream, body).await?
     {
-        return Some(fatal);
+        return Some(Some(fatal));
     }
-    closes.then_some(Fatal::Graceful)
+    Some(closes.then_some(Fatal::Graceful))
 }
 
-async fn break_request(mut respond: SendResponse<Bytes>, fault: RequestFault) -> Option<Fatal> {
+async fn break_request(mut respond: SendResponse<Bytes>, fault: RequestFault) -> Option<Option<Fatal>> {
     match fault {
         RequestFault::RefusedStream => respond.send_reset(Reason::REFUSED_STREAM),
         RequestFault::RstStream => respond.send_reset(Reason::INTERNAL_ERROR),
-        RequestFault::Goaway => return Some(Fatal::Goaway),
-        RequestFault::Reset => return Some(Fatal::Reset),
+        RequestFault::Goaway => return Some(Some(Fatal::Goaway)),
+        RequestFault::Reset => return Some(Some(Fatal::Reset)),
         RequestFault::Silence => {
             let _ = poll_fn(|cx| respond.poll_reset(cx)).await;
+            return None;
         }
-        _ => return Some(Fatal::Close),
+        _ => return Some(Some(Fatal::Close)),
     }
-    None
+    Some(None)
 }
 
 /// `None` when the client stopped it, else what the ending does to the connection.

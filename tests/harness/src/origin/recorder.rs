@@ -59,6 +59,16 @@ impl Recorder {
         });
     }
 
+    /// The balancer dropped the request before its answer was complete.
+    pub(crate) fn abandon(&self, number: usize) {
+        self.change(|state| {
+            if let Some(request) = state.requests.get_mut(number) {
+                request.abandoned = true;
+            }
+        });
+        self.end(number, Progress::Broken);
+    }
+
     /// Something that fails the case whatever it expects.
     pub(crate) fn complain(&self, origin: &str, text: &str) {
         self.change(|state| state.complaints.push(format!("{origin}: {text}")));

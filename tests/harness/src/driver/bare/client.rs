@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
-use crate::case::{Ending, Piece, Request, RequestFraming};
+use crate::case::{Ending, Piece, Request};
+use crate::client::length;
 
 /// What the balancer can see of the client's body.
 pub(super) enum FromClient {
@@ -34,8 +35,10 @@ impl Client {
 }
 
 async fn play(request: Request, sender: mpsc::UnboundedSender<FromClient>, gone: Rc<Notify>) {
-    let body = request.body.unwrap_or_default();
-    for piece in &body.0 {
+    let body = request.body.as_ref();
+    let mut left = length(&request).or(body.is_none().then_some(0));
+    for piece in body.iter().flat_map(|body| &body.0) {
+        end_if_whole(left, &sender);
         match piece {
             Piece::Pause(time) => sleep(Duration::from_millis(*time)).await,
             Piece::End(Ending::Stall) => return sender.closed().await,
@@ -47,15 +50,20 @@ async fn play(request: Request, sender: mpsc::UnboundedSender<FromClient>, gone:
             }
             Piece::Bytes(_) | Piece::Repeat { .. } => {
                 for run in piece.runs(RUN) {
+                    left = left.map(|left| left.saturating_sub(run.len() as u64));
                     let _ = sender.send(FromClient::Chunk(run));
                     tokio::task::yield_now().await;
                 }
             }
         }
     }
-    let declared = request.length.filter(|_| request.framing == RequestFraming::ContentLength);
-    if declared.is_none_or(|length| length <= body.len()) {
+    end_if_whole(left.or(Some(0)), &sender);
+    sender.closed().await;
+}
+
+/// A body is whole as soon as its declared length is there; only chunks need an end of their own.
+fn end_if_whole(left: Option<u64>, sender: &mpsc::UnboundedSender<FromClient>) {
+    if left == Some(0) {
         let _ = sender.send(FromClient::Ended);
     }
-    sender.closed().await;
 }

@@ -1,6 +1,7 @@
 //! Origins on the virtual clock: the same scripts, at the level of heads and body bytes. Which
 //! failure class a fault is stands here as the shells of real hosts report it.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -82,6 +83,7 @@ impl Upstream {
             number,
             received: 0,
             whole: !body,
+            answered: Rc::default(),
             echo: turn.echo.then(Vec::new),
         };
         let task = tokio::task::spawn_local(play(turn, incoming, sender));
@@ -108,15 +110,15 @@ fn recorded(request: &Request<'_>) -> Recorded {
         framing,
         body: Content::default(),
         progress: if request.body { Progress::Open } else { Progress::Complete },
+        abandoned: false,
     }
 }
 
 fn connection_failure(fault: ConnectionFault) -> Option<FailureClass> {
     match fault {
         ConnectionFault::Silent => None,
-        ConnectionFault::Reset => Some(FailureClass::Reset),
-        ConnectionFault::Close
-        | ConnectionFault::WrongName
+        ConnectionFault::Reset | ConnectionFault::Close => Some(FailureClass::Reset),
+        ConnectionFault::WrongName
         | ConnectionFault::SelfSigned
         | ConnectionFault::Expired
         | ConnectionFault::PlainHttp => Some(FailureClass::Tls),
@@ -148,7 +150,9 @@ async fn play(turn: Turn, mut incoming: Incoming, head: Head) {
     incoming.read(turn.read_bytes.unwrap_or(u64::MAX)).await;
     sleep(Duration::from_millis(turn.delay_ms)).await;
     let Some(status) = turn.status else {
-        return fail(head, turn.fault.and_then(request_failure)).await;
+        let class = turn.fault.and_then(request_failure);
+        incoming.answered.set(class.is_some());
+        return fail(head, class).await;
     };
     let echo = incoming.echo.take();
     let echoed = echo.as_ref().map_or(0, |bytes| bytes.len() as u64);
@@ -156,9 +160,11 @@ async fn play(turn: Turn, mut incoming: Incoming, head: Head) {
     let (sender, body) = mpsc::channel(4);
     let _ = head.send(Ok(Answered { head: ResponseHead { status, headers }, body }));
     let echo = echo.map(|bytes| Body(vec![Piece::Bytes(bytes)]));
+    let answered = incoming.answered.clone();
     let answering = async {
         let event = send_body(&turn, echo.as_ref().or(turn.body.as_ref()), &sender).await;
         let _ = sender.send(event).await;
+        answered.set(true);
     };
     if turn.drain {
         tokio::join!(answering, incoming.read(u64::MAX));
@@ -196,6 +202,8 @@ struct Incoming {
     number: usize,
     received: u64,
     whole: bool,
+    /// Whether the turn came to the end that the script gives it.
+    answered: Rc<Cell<bool>>,
     echo: Option<Vec<u8>>,
 }
 
@@ -225,5 +233,8 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         self.recorder.end(self.number, Progress::Broken);
+        if !self.answered.get() {
+            self.recorder.abandon(self.number);
+        }
     }
 }
