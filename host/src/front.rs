@@ -14,11 +14,11 @@ use messageweave_lb::policy::reply::Reply;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::arguments::Limits;
-use crate::instance::{self, Pool, RequestBody, ResponseBody};
+use crate::instance::{Instances, RequestBody, ResponseBody};
 
 /// Answers one request, by the component unless the host has to refuse it.
 pub(crate) async fn respond(
-    pool: Arc<Pool>,
+    instances: Arc<Instances>,
     scheme: Scheme,
     limits: &Limits,
     request: Request<Incoming>,
@@ -30,7 +30,7 @@ pub(crate) async fn respond(
     if judge_host(&request).is_err() {
         return of_policy(Reply::malformed_host());
     }
-    match instance::answer(pool, scheme, request).await {
+    match instances.answer(scheme, request).await {
         Ok(response) => response,
         Err(fault) => plain(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string()),
     }

@@ -14,6 +14,7 @@ use wasmtime_wasi_http::{
 };
 
 use super::log_stream::LogStream;
+use super::service::Departures;
 use crate::environment::Variables;
 use crate::upstream::Upstream;
 
@@ -28,6 +29,7 @@ pub(super) struct State {
     http: WasiHttpCtx,
     hooks: Hooks,
     limits: StoreLimits,
+    departures: Departures,
 }
 
 impl State {
@@ -45,7 +47,12 @@ impl State {
             http,
             hooks: Hooks { upstream },
             limits: StoreLimitsBuilder::new().memory_size(memory).build(),
+            departures: Departures::default(),
         }
+    }
+
+    pub(super) fn departures(&mut self) -> &mut Departures {
+        &mut self.departures
     }
 
     pub(super) fn limits(&mut self) -> &mut StoreLimits {
