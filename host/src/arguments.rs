@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::environment::Assignment;
-use crate::world::World;
 use crate::upstream::Route;
+use crate::world::World;
 
 /// MessageWeave edge load balancer: serves the WebAssembly component on real sockets.
 #[derive(Parser)]

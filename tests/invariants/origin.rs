@@ -23,6 +23,7 @@ fn assert_canonical(origin: &Origin, text: &str) {
 
     let url = Url::parse(form).expect("a canonical form is a URL");
     assert_eq!(url.origin().ascii_serialization(), form);
+    assert_ne!(url.port(), Some(0));
     let written = Url::parse(text.trim()).expect("what is accepted is a URL");
     assert_eq!(without_trailing_dot(&written), form);
     assert!(written.username().is_empty() && written.password().is_none());

@@ -57,9 +57,7 @@ impl HostWithStore<State> for WatchedClient {
 }
 
 /// The client for whom the calling task works; nobody once it has got its answer.
-fn client_of_caller(
-    store: &Accessor<State, WatchedClient>,
-) -> wasmtime::Result<Option<watch::Receiver<()>>> {
+fn client_of_caller(store: &Accessor<State, WatchedClient>) -> wasmtime::Result<Option<watch::Receiver<()>>> {
     store.with(|mut access| {
         let task = access.as_context_mut().async_call_stack()?.last();
         let departures = &access.data_mut().departures().0;

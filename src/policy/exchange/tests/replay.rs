@@ -124,6 +124,14 @@ fn what_was_read_before_the_answer_and_not_yet_given_follows_it() {
 }
 
 #[test]
+fn after_the_answer_no_copy_is_kept() {
+    let mut rig = half_uploaded(&[]);
+    assert!(rig.exchange.upload.is_replayable());
+    rig.on(head(200));
+    assert!(!rig.exchange.upload.is_replayable());
+}
+
+#[test]
 fn after_the_answer_a_client_that_breaks_off_or_an_origin_that_stops_reading_ends_the_upload() {
     for event in [Event::ClientFailed, Event::UploadClosed] {
         let mut rig = half_uploaded(&[]);
