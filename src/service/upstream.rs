@@ -107,10 +107,12 @@ impl Upstream {
         Event::Finished
     }
 
-    /// To the end of the exchange.
+    /// To the end of the exchange. What is not uploaded by now never will be.
     pub(super) async fn transmitted(self) {
+        let Self { answer, upload, transmitted } = self;
+        drop((answer, upload));
         // What there was to say about it, the answer said.
-        let _ = self.transmitted.await;
+        let _ = transmitted.await;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use messageweave_lb_harness::case::parse;
-use messageweave_lb_harness::driver::{Driver, Stock};
+use messageweave_lb_harness::driver::{Driver, Stock, World};
 
 /// Every request arrives over http, as far as this host knows.
 const UPGRADES: &str = r#"
@@ -111,7 +111,7 @@ fn the_stock_cli_starts_with_a_bad_configuration() {
 
 fn holds(name: &str, text: &str) {
     let found = parse(name, text).and_then(|case| {
-        let driver = Stock::new(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+        let driver = Stock::new(World::Proxy, Path::new(env!("CARGO_TARGET_TMPDIR")))?;
         Ok(driver.run(&case))
     });
     assert_eq!(found, Ok(Vec::new()));
