@@ -157,7 +157,7 @@ mod tests {
             let (stream, _) = listener.accept().await.unwrap();
             if let Some(answer) = origin {
                 let mut stream = acceptor.accept(stream).await.unwrap();
-                stream.read(&mut [0; 4096]).await.unwrap();
+                assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
                 stream.write_all(answer.as_bytes()).await.unwrap();
                 stream.flush().await.unwrap();
                 // Silent until the other side ends the connection.
