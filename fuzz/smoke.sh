@@ -13,6 +13,8 @@ seconds=${FUZZ_SECONDS:-60}
 seed=${FUZZ_SEED:-1}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 
+command -v "${CXX:-c++}" >/dev/null || { echo "fuzzing needs a C++ compiler: libFuzzer is built from source" >&2; exit 1; }
+
 # What cargo-fuzz sets with `--sanitizer none`: coverage for libFuzzer, from stable codegen options.
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module \
 -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -54,6 +54,32 @@ async fn a_client_that_leaves_in_the_body_ends_the_request_upstream() {
 }
 
 #[tokio::test]
+async fn a_client_that_leaves_in_its_upload_under_an_answer_ends_the_request_upstream() {
+    let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart";
+    let origin = waiting(&authority, head, Arc::clone(&ended)).await;
+    let host = origin::host(&authority, &[&origin]);
+    let mut client = client::tls(host.address).await;
+    client.send("POST /webhook/tg HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf").await;
+    client.until("part").await;
+    drop(client);
+    timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
+}
+
+#[tokio::test]
+async fn a_304_keeps_the_length_that_it_tells() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
+        read_head(&mut stream).await;
+        write(&mut stream, "HTTP/1.1 304 Not Modified\r\ncontent-length: 1234\r\n\r\n").await;
+    })
+    .await;
+    let host = origin::host(&authority, &[&origin]);
+    let answer = client::get(host.address, "/assets/config.js").await;
+    assert_eq!((answer.status, answer.header("content-length"), answer.text()), (304, Some("1234"), ""));
+}
+
+#[tokio::test]
 async fn a_body_that_an_origin_cuts_breaks_off_for_the_client() {
     for answer in [
         "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart",
