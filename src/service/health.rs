@@ -28,12 +28,17 @@ pub(super) async fn view(settings: &'static Settings) -> Reply {
         let step = shared().cache.step(settings, since, host::now());
         match step {
             Step::Probe(places) => {
-                join_all(places.into_iter().map(|index| probe(settings, Probe(index)))).await;
+                let probes = places.into_iter().map(|index| probe(settings, Probe(index)));
+                if join_all(probes).await.contains(&Probed::Abandoned) {
+                    // The client has gone: another that waits begins anew, and this one is over.
+                    break;
+                }
             }
             Step::Wait => wait().await,
-            Step::View => return shared().cache.view(settings),
+            Step::View => break,
         }
     }
+    shared().cache.view(settings)
 }
 
 async fn wait() {
@@ -43,9 +48,19 @@ async fn wait() {
     let _ = wake.read(Vec::with_capacity(1)).await;
 }
 
-async fn probe(settings: &'static Settings, probe: Probe) {
-    if let Some(verdict) = ask(settings, probe.0).await {
-        shared().cache.record(probe.0, verdict, host::now());
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probed {
+    Recorded,
+    Abandoned,
+}
+
+async fn probe(settings: &'static Settings, probe: Probe) -> Probed {
+    match ask(settings, probe.0).await {
+        Some(verdict) => {
+            shared().cache.record(probe.0, verdict, host::now());
+            Probed::Recorded
+        }
+        None => Probed::Abandoned,
     }
 }
 
