@@ -97,15 +97,15 @@ pub(crate) struct Limits {
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) max_instances: u32,
     /// Linear memory of one instance, in bytes; an instance that wants more traps [default:
-    /// 67108864 for wasi:http 0.2, 1073741824 for 0.3, where many requests share it].
+    /// 67108864 for wasi:http 0.2, 4294967296 for 0.3, where many requests share it].
     #[arg(long, value_name = "BYTES")]
     pub(crate) instance_memory: Option<NonZeroUsize>,
 }
 
 /// Linear memory of an instance with one request.
 const MEMORY: usize = 64 * 1024 * 1024;
-/// Linear memory of an instance with many.
-const SHARED_MEMORY: usize = 1024 * 1024 * 1024;
+/// Linear memory of an instance with many: all that 32 bits can address.
+const SHARED_MEMORY: usize = 4 * 1024 * 1024 * 1024;
 /// Configurations of which instances may live at once.
 const GENERATIONS: u32 = 16;
 

@@ -3,6 +3,7 @@
 use super::bindings::wit_stream;
 use super::host;
 use super::job::Job;
+use super::replay::ReplayCopy;
 use crate::policy::exchange::Exchange;
 use crate::policy::health::{HealthCache, Step, Verdict};
 use crate::policy::plan::Plan;
@@ -67,7 +68,7 @@ async fn probe(settings: &'static Settings, probe: Probe) -> Probed {
 async fn ask(settings: &'static Settings, index: usize) -> Option<Verdict> {
     let plan = Plan::probe(settings, settings.origins().get(index)?)?;
     let (exchange, action) = Exchange::start(plan, host::now(), 0)?;
-    let (_, verdict) = Job::new(exchange, None).run(action).await;
+    let (_, verdict) = Job::new(exchange, None, ReplayCopy::none()).run(action).await;
     verdict
 }
 

@@ -3,6 +3,7 @@
 use super::bindings::wasi::http::types::Response;
 use super::client::Client;
 use super::host::{self, Alarm};
+use super::replay::ReplayCopy;
 use super::upstream::Upstream;
 use crate::policy::exchange::{Action, Answer, Event, Exchange, Wait};
 use crate::policy::health::Verdict;
@@ -19,6 +20,8 @@ pub(super) struct Job {
     /// The response whose head the exchange was told of.
     response: Option<Response>,
     alarm: Alarm,
+    /// Given back behind the exchange, which holds the copy.
+    _copy: ReplayCopy,
 }
 
 /// What the client is told.
@@ -28,8 +31,8 @@ pub(super) enum Ending {
 }
 
 impl Job {
-    pub(super) fn new(exchange: Exchange<'static>, client: Option<Client>) -> Self {
-        Self { exchange, upstream: None, client, response: None, alarm: Alarm::default() }
+    pub(super) fn new(exchange: Exchange<'static>, client: Option<Client>, copy: ReplayCopy) -> Self {
+        Self { exchange, upstream: None, client, response: None, alarm: Alarm::default(), _copy: copy }
     }
 
     /// Performs actions up to the answer; the second is a probe's verdict.

@@ -9,6 +9,7 @@
 //! | [`client`] | the client's request and its body |
 //! | [`upstream`] | one request to an origin |
 //! | [`job`] | an exchange with its open request and its client |
+//! | [`replay`] | the room for replay copies, shared by the instance |
 //! | [`respond`] | answers: the balancer's own, and an origin's, handed on |
 //! | [`health`] | the health view, its cache and probes shared by the instance |
 //! | [`translation`] | the policy's words in those of `wasi:http` 0.3 |
@@ -23,6 +24,7 @@ mod client;
 mod health;
 mod host;
 mod job;
+mod replay;
 mod respond;
 mod translation;
 mod upstream;
@@ -35,6 +37,7 @@ use bindings::exports::wasi::http::handler::Guest;
 use bindings::wasi::http::types::{ErrorCode, Request, Response};
 use client::Client;
 use job::{Ending, Job};
+use replay::ReplayCopy;
 use std::pin::Pin;
 
 /// A call to the host that is under way.
@@ -56,12 +59,13 @@ impl Guest for Balancer {
     }
 }
 
-async fn forward(plan: Plan<'static>, client: Client) -> Response {
+async fn forward(mut plan: Plan<'static>, client: Client) -> Response {
+    let copy = ReplayCopy::of(&mut plan);
     // Admission forwards nothing without an origin.
     let Some((exchange, action)) = Exchange::start(plan, host::now(), host::dice()) else {
         return respond::reply(client.wants_no_body(), Reply::misconfigured());
     };
-    let mut job = Job::new(exchange, Some(client));
+    let mut job = Job::new(exchange, Some(client), copy);
     match job.run(action).await.0 {
         Ending::Answer(answer, origin) => respond::answer(answer, origin, job),
         Ending::Reply(reply) => respond::reply(job.wants_no_body(), reply),

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use wit_bindgen::{FutureReader, FutureWriter, StreamReader, StreamResult, StreamWriter, spawn_local};
 
 /// The most that is written at once.
-const WRITE_SIZE: usize = 64 * 1024;
+const WRITE_SIZE: usize = 32 * 1024;
 
 pub(super) struct Upstream {
     answer: Option<Pending<Result<Response, ErrorCode>>>,

@@ -4,7 +4,6 @@
 //! an upload that nobody asks more of, it does not read, and the request to the origin would go on
 //! for nobody. The system reports the end of the client's stream all the same.
 
-use std::future::Future;
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::pin::Pin;
@@ -30,20 +29,17 @@ impl Socket {
     /// Until the client has ended its side, whether or not all of it has been read. As in nginx
     /// and in hyper itself, a client that only ends its sending half has left as well.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(super) fn departed(self) -> impl Future<Output = ()> {
-        async move {
-            // No urgent data is ever asked for: of this interest only the end of stream remains.
-            let ended = self.0.ready(Interest::PRIORITY).await;
-            if ended.is_err() {
-                std::future::pending::<()>().await;
-            }
+    pub(super) async fn departed(self) {
+        // No urgent data is ever asked for: of this interest only the end of stream remains.
+        if self.0.ready(Interest::PRIORITY).await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 
     /// Elsewhere hyper's own notice has to do.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(super) fn departed(self) -> impl Future<Output = ()> {
-        std::future::pending()
+    pub(super) async fn departed(self) {
+        std::future::pending::<()>().await;
     }
 }
 

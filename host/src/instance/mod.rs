@@ -3,6 +3,7 @@
 
 mod answer;
 mod log_stream;
+mod outgoing_body;
 mod pool;
 mod request_body;
 mod response_body;

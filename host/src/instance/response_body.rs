@@ -103,14 +103,14 @@ struct Breaking {
 pub(super) enum Outcome {
     Running(oneshot::Receiver<()>),
     /// The call returned before its answer began; the instance lives on.
-    Shared(Life),
+    Shared(InstanceLife),
     Returned,
     Trapped,
 }
 
 /// The life of a shared instance: its sender goes when it traps, and says `true` before that when
 /// it ends well.
-pub(super) type Life = watch::Receiver<bool>;
+pub(super) type InstanceLife = watch::Receiver<bool>;
 
 impl Outcome {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> &Self {

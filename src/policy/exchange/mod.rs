@@ -198,7 +198,7 @@ impl<'s> Exchange<'s> {
             next,
             hop: None,
             hops: 0,
-            upload: Upload::new(plan.framing, plan.settings.replay_max_bytes),
+            upload: Upload::new(plan.framing, plan.replay_max_bytes),
             clock: Clock::new(now, plan.timeout, plan.settings.request_timeout),
             state: State::AwaitingFirstBytes,
             plan,

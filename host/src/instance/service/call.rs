@@ -10,9 +10,9 @@ use wasmtime_wasi_http::p3::{self, bindings::Service as Guest};
 use wasmtime_wasi_http::{FieldMap, WasiBody, WasiHttpView};
 
 use super::State;
-use super::worker::Busy;
+use super::worker::Place;
 use crate::instance::request_body::RequestBody;
-use crate::instance::response_body::Life;
+use crate::instance::response_body::InstanceLife;
 
 /// A request on its way to an instance.
 pub(super) struct Call {
@@ -23,13 +23,13 @@ pub(super) struct Call {
     /// Its sender goes with the answer's body.
     pub(super) delivered: oneshot::Receiver<()>,
     pub(super) answer: oneshot::Sender<Result<Answered, ErrorCode>>,
-    pub(super) busy: Busy,
+    pub(super) place: Place,
 }
 
 /// The answer, and the life of the instance that gave it.
 pub(super) struct Answered {
     pub(super) response: Response<WasiBody>,
-    pub(super) life: Life,
+    pub(super) life: InstanceLife,
 }
 
 impl Call {
@@ -39,9 +39,9 @@ impl Call {
         self,
         accessor: &Accessor<State>,
         guest: &Guest,
-        life: Life,
+        life: InstanceLife,
     ) -> wasmtime::Result<()> {
-        let Self { scheme, request, client, delivered, answer, busy: _busy } = self;
+        let Self { scheme, request, client, delivered, answer, place } = self;
         if client.has_changed().is_err() {
             return Ok(());
         }
@@ -60,8 +60,12 @@ impl Call {
                 Ok(response) => store.data_mut().http().table.delete(response)?,
                 Err(code) => return Ok(Err(code)),
             };
-            // Resolved at the end of the body, whole or not: the component hears no more of it.
-            let end = async move { Ok(drop(delivered.await)) };
+            // Resolved at the end of the body, whole or not, and dropped when the component is done
+            // with the request: until then it has its place.
+            let end = async move {
+                let _place = place;
+                Ok(drop(delivered.await))
+            };
             let response = response.into_http(store.as_context_mut(), end)?;
             wasmtime::error::Ok(Ok(Answered { response, life }))
         })?;

@@ -85,23 +85,24 @@ impl Service {
         made.map(drop).map_err(|error| format!("--component: {error:#}"))
     }
 
-    /// Hands a request to the instance that has the fewest. Dropping this future takes the
+    /// Hands a request to the instance that has the most room. Dropping this future takes the
     /// requests to origins along; dropping the answer's body ends that of its origin.
     pub(crate) async fn answer(
         &self,
         scheme: Scheme,
         request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, Fault> {
-        let method = request.method().clone();
+        let (method, version) = (request.method().clone(), request.version());
         let (_here, client) = watch::channel(());
         let (delivered_sender, delivered) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let worker = self.workers.iter().min_by_key(|worker| worker.load()).ok_or(Fault)?;
-        worker.hand(|busy| Call { scheme, request, client, delivered, answer, busy });
+        let worker = self.workers.iter().max_by_key(|worker| worker.room()).ok_or(Fault)?;
+        let place = worker.place().await.ok_or(Fault)?;
+        worker.hand(Call { scheme, request, client, delivered, answer, place });
         match answered.await {
             Ok(Ok(Answered { response, life })) => {
                 let task = AbortOnDrop::of_shared(delivered_sender);
-                Ok(ComponentBody::wrap(response, &method, Outcome::Shared(life), task))
+                Ok(ComponentBody::wrap(response, (&method, version), Outcome::Shared(life), task))
             }
             // Said by the component in place of an answer, or its instance has died.
             Ok(Err(_)) | Err(_) => Err(Fault),

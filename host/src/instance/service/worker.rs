@@ -3,50 +3,52 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use wasmtime::component::Accessor;
 use wasmtime_wasi_http::p3::bindings::Service as Guest;
 
 use super::call::Call;
 use super::{State, Template};
 use crate::instance::answer::report;
-use crate::instance::response_body::Life;
+use crate::instance::response_body::InstanceLife;
+
+/// Requests at once in one instance; further ones wait. wasmtime lets a store have 100 000 handles,
+/// and traps beyond: a request with an upload takes a dozen.
+const REQUESTS: usize = 5000;
 
 /// Where requests for one instance are handed in. Dropping it ends the instance, once that has
 /// finished what it has.
 pub(super) struct Worker {
     calls: mpsc::UnboundedSender<Call>,
-    load: Arc<AtomicUsize>,
+    places: Arc<Semaphore>,
 }
 
-/// Counts as one request of a worker's load for as long as it lives.
-pub(super) struct Busy(Arc<AtomicUsize>);
+/// A request's place in an instance.
+pub(super) type Place = OwnedSemaphorePermit;
 
 impl Worker {
     pub(super) fn start(template: Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
         tokio::spawn(run(template, queue));
-        Self { calls, load: Arc::default() }
+        Self { calls, places: Arc::new(Semaphore::new(REQUESTS)) }
     }
 
-    pub(super) fn load(&self) -> usize {
-        self.load.load(Ordering::Relaxed)
+    /// How many more requests find a place at once.
+    pub(super) fn room(&self) -> usize {
+        self.places.available_permits()
     }
 
-    pub(super) fn hand(&self, call: impl FnOnce(Busy) -> Call) {
-        self.load.fetch_add(1, Ordering::Relaxed);
+    /// A place, as soon as there is one.
+    pub(super) async fn place(&self) -> Option<Place> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
+    pub(super) fn hand(&self, call: Call) {
         // Refused only when the runtime is ending; then the answer's sender goes with the call.
-        let _ = self.calls.send(call(Busy(Arc::clone(&self.load))));
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let _ = self.calls.send(call);
     }
 }
 
@@ -80,7 +82,7 @@ async fn serve(
     guest: &Guest,
     first: Call,
     queue: &mut mpsc::UnboundedReceiver<Call>,
-    life: &Life,
+    life: &InstanceLife,
 ) -> wasmtime::Result<()> {
     let mut calls = FuturesUnordered::new();
     calls.push(first.run(accessor, guest, life.clone()));
