@@ -1,20 +1,13 @@
-//! What the host gives: environment, clock, dice.
+//! What the host gives: clock, dice.
 
-use super::bindings::wasi::cli::environment;
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::bindings::wasi::io::poll::Pollable;
 use super::bindings::wasi::random::random;
-use crate::policy::settings::Settings;
 use crate::policy::time::Millis;
 use crate::wasi;
 
 /// The most that one blocking write takes (`wasi:io/streams`).
 pub(super) const BLOCKING_WRITE: usize = 4096;
-
-/// The configuration, read once in the life of an instance.
-pub(super) fn settings() -> &'static Settings {
-    wasi::settings::settings(environment::get_environment)
-}
 
 pub(super) fn now() -> Millis {
     wasi::millis(monotonic_clock::now())

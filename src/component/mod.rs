@@ -11,7 +11,7 @@
 //! | [`respond`] | answers: the balancer's own, and an origin's, streamed |
 //! | [`health`] | the health view, its cache kept as long as the instance |
 //! | [`translation`] | the policy's words in those of `wasi:http` 0.2 |
-//! | [`host`] | environment, clock, dice |
+//! | [`host`] | clock, dice |
 //!
 //! [`RequestHead`]: crate::policy::admission::RequestHead
 //! [`Action`]: crate::policy::exchange::Action
@@ -30,6 +30,7 @@ use crate::policy::admission::{Decision, admit};
 use crate::policy::exchange::Exchange;
 use crate::policy::plan::Plan;
 use crate::policy::reply::Reply;
+use crate::wasi;
 use bindings::exports::wasi::http::incoming_handler::Guest;
 use bindings::wasi::http::types::{IncomingRequest, ResponseOutparam};
 use client::Client;
@@ -40,7 +41,7 @@ struct Balancer;
 
 impl Guest for Balancer {
     fn handle(request: IncomingRequest, response: ResponseOutparam) {
-        let settings = host::settings();
+        let settings = wasi::settings();
         let mut client = Client::new(request);
         let decision = client.with_head(|head| admit(settings, head));
         match decision {

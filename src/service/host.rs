@@ -1,18 +1,11 @@
-//! What the host gives: environment, clock, dice.
+//! What the host gives: clock, dice.
 
 use super::Pending;
-use super::bindings::wasi::cli::environment;
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::bindings::wasi::random::random;
-use crate::policy::settings::Settings;
 use crate::policy::time::Millis;
 use crate::wasi;
 use std::task::{Context, Poll};
-
-/// The configuration, read once in the life of an instance.
-pub(super) fn settings() -> &'static Settings {
-    wasi::settings::settings(environment::get_environment)
-}
 
 pub(super) fn now() -> Millis {
     wasi::millis(monotonic_clock::now())

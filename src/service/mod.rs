@@ -13,7 +13,7 @@
 //! | [`respond`] | answers: the balancer's own, and an origin's, handed on |
 //! | [`health`] | the health view, its cache and probes shared by the instance |
 //! | [`translation`] | the policy's words in those of `wasi:http` 0.3 |
-//! | [`host`] | environment, clock, dice |
+//! | [`host`] | clock, dice |
 //!
 //! [`RequestHead`]: crate::policy::admission::RequestHead
 //! [`Action`]: crate::policy::exchange::Action
@@ -33,6 +33,7 @@ use crate::policy::admission::{Decision, admit};
 use crate::policy::exchange::Exchange;
 use crate::policy::plan::Plan;
 use crate::policy::reply::Reply;
+use crate::wasi;
 use bindings::exports::wasi::http::handler::Guest;
 use bindings::wasi::http::types::{ErrorCode, Request, Response};
 use client::Client;
@@ -48,7 +49,7 @@ struct Balancer;
 
 impl Guest for Balancer {
     async fn handle(request: Request) -> Result<Response, ErrorCode> {
-        let settings = host::settings();
+        let settings = wasi::settings();
         let client = Client::new(request);
         let decision = client.with_head(|head| admit(settings, head));
         Ok(match decision.ok_or(ErrorCode::InternalError(None))? {

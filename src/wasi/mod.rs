@@ -1,6 +1,9 @@
 //! What the shells of the two `wasi:http` worlds share: the same types under two versions, the
 //! configuration, the log.
 //!
+//! The standard library imports `wasi:cli` 0.2 in either world, for the message of a panic alone. So
+//! environment and standard error are reached by it, and neither world asks for them again.
+//!
 //! | file | what |
 //! |---|---|
 //! | [`translation`] | fields, methods, schemes and error codes, for either version |
@@ -8,9 +11,10 @@
 //! | [`log`] | the log, on standard error |
 
 mod log;
-pub(crate) mod settings;
+mod settings;
 mod translation;
 
+pub(crate) use settings::settings;
 pub(crate) use translation::translation;
 
 use crate::policy::time::Millis;

@@ -2,17 +2,19 @@
 
 use super::log;
 use crate::policy::settings::Settings;
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
-/// The settings of this instance; `environment` is asked at the first call alone.
-pub(crate) fn settings(environment: impl FnOnce() -> Vec<(String, String)>) -> &'static Settings {
+/// The settings of this instance.
+pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
         log::install();
-        let variables = environment();
-        Settings::from_vars(|name| {
-            let found = variables.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.clone())
-        })
+        Settings::from_vars(|name| variable(name)?.into_string().ok())
     })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the shells read what the policy is handed")]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
