@@ -59,28 +59,38 @@ const SINGLE: &str = "/worker";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mixed_faults_are_each_requests_own() {
-    let case = parse("mixed", &mixed()).expect("a case");
-    let (network, host, driver) = start(&case).await.expect("a host");
+    for instances in ["1", "3"] {
+        let (kinds, silent, printed) = mixed_faults_in(instances).await.expect("answers of their own");
+        let count = |kind| kinds.iter().filter(|other| **other == kind).count();
+        assert_eq!((kinds.len(), silent, count(Kind::Cut)), (REQUESTS, ROUNDS, ROUNDS), "{kinds:?}");
+        assert!(count(Kind::Echoed) > 0 && count(Kind::Exhausted) > 0, "{kinds:?}");
+        let trapped = printed.iter().find(|line| line.contains("the component failed"));
+        assert_eq!(trapped, None);
+    }
+}
+
+/// What became of each request, how many an origin kept waiting to the end of the clock, and what
+/// the host printed.
+async fn mixed_faults_in(instances: &str) -> Result<(Vec<Kind>, usize, Vec<String>), String> {
+    let case = parse("mixed", &mixed())?;
+    let driver = driver()?.with(&["--instances", instances]);
+    let (network, host) = start(&driver, &case).await?;
     let target = driver.target(&host);
     let all = case.step.iter().map(|step| {
         let (target, request) = (target.clone(), step.request.clone());
         tokio::spawn(async move { send(&target, &request, PATIENCE).await })
     });
-    let mut counts = [0; 3];
+    let mut kinds = Vec::new();
     for (step, answer) in case.step.iter().zip(all.collect::<Vec<_>>()) {
-        let kind = judge(&step.request, &answer.await.expect("a client"));
-        counts[kind.expect("an answer of its own") as usize] += 1;
+        let answer = answer.await.map_err(|error| error.to_string())?;
+        kinds.push(judge(&step.request, &answer)?);
     }
     let silent = network.recorder.since(0).iter().filter(|request| request.abandoned).count();
-    let printed = host.stop().await.expect("an end");
-    let trapped = printed.iter().find(|line| line.contains("the component failed"));
-    assert_eq!((silent, trapped), (ROUNDS, None));
-    let [echoed, cut, exhausted] = counts;
-    assert!(cut == ROUNDS && exhausted > 0 && echoed + cut + exhausted == REQUESTS, "{counts:?}");
+    Ok((kinds, silent, host.stop().await?))
 }
 
 /// What became of a request.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Echoed,
     Cut,
@@ -177,7 +187,8 @@ answer = { status = 200 }
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_does_not_take_the_view_of_others_along() {
     let case = parse("left", LEFT).expect("a case");
-    let (network, host, driver) = start(&case).await.expect("a host");
+    let driver = driver().expect("a driver");
+    let (network, host) = start(&driver, &case).await.expect("a host");
     let (target, request) = (driver.target(&host), case.step[0].request.clone());
     let leaving = tokio::spawn({
         let (target, request) = (target.clone(), request.clone());
@@ -193,11 +204,10 @@ async fn a_client_that_leaves_does_not_take_the_view_of_others_along() {
     host.stop().await.expect("an end");
 }
 
-async fn start(case: &Case) -> Result<(Network, Host, Component), String> {
-    let driver = driver()?;
+async fn start(driver: &Component, case: &Case) -> Result<(Network, Host), String> {
     let network = Network::start(case, driver.authority()).await?;
     let host = Host::start(&driver.launch(case, &network)).await?;
-    Ok((network, host, driver))
+    Ok((network, host))
 }
 
 fn driver() -> Result<Component, String> {
