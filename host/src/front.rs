@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
 use http::uri::Authority as UriAuthority;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
 use http_body_util::Full;
@@ -23,13 +23,14 @@ pub(crate) async fn respond(
     limits: &Limits,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
-    let request = RequestBody::of(request);
+    let mut request = RequestBody::of(request);
     if is_over_limits(&request, limits) {
         return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "request head too large");
     }
     if judge_host(&request).is_err() {
         return of_policy(Reply::malformed_host());
     }
+    join_cookies(&mut request);
     match instances.answer(scheme, request).await {
         Ok(response) => response,
         Err(fault) => plain(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string()),
@@ -55,6 +56,19 @@ fn judge_host<B>(request: &Request<B>) -> Result<(), MalformedHost> {
         return Err(MalformedHost);
     }
     Authority::of_request(target.map(str::as_bytes), &hosts).map(drop)
+}
+
+/// An h2 client may split `cookie` into crumbs; outside h2 they are one line again (RFC 9113 section
+/// 8.2.3). HTTP/1.1 has no crumbs: what came in two lines stays two.
+fn join_cookies<B>(request: &mut Request<B>) {
+    let crumbs = request.headers().get_all(COOKIE).iter();
+    if request.version() < Version::HTTP_2 || crumbs.clone().count() < 2 {
+        return;
+    }
+    let joined = crumbs.map(HeaderValue::as_bytes).collect::<Vec<_>>().join(b"; ".as_slice());
+    if let Ok(line) = HeaderValue::from_bytes(&joined) {
+        request.headers_mut().insert(COOKIE, line);
+    }
 }
 
 /// An answer of the policy that the host has to give in its place.
@@ -115,5 +129,20 @@ mod tests {
         assert_eq!(judge("https://a.example/", &[]), Ok(()));
         assert_eq!(judge("/", &[b"a.example"]), Ok(()));
         assert_eq!(judge("/", &[]), Err(MalformedHost));
+    }
+
+    #[test]
+    fn only_the_crumbs_of_an_h2_client_become_one_line() {
+        let cookies = |version| {
+            let mut request = request(version, "/", &[b"a.example"]);
+            for crumb in ["a=1", "b=2"] {
+                request.headers_mut().append(COOKIE, HeaderValue::from_static(crumb));
+            }
+            join_cookies(&mut request);
+            let lines = request.headers().get_all(COOKIE).iter();
+            lines.map(|line| line.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(cookies(Version::HTTP_2), ["a=1; b=2"]);
+        assert_eq!(cookies(Version::HTTP_11), ["a=1", "b=2"]);
     }
 }

@@ -108,6 +108,9 @@ fn local(reply: Reply, method: &str, spent: u64) -> Received {
 /// The head as our host reports it: `host` and `connection` included.
 fn head(request: &Request) -> Result<RequestHead<'_>, String> {
     let mut fields: Vec<(String, Vec<u8>)> = lines(request);
+    if request.version == Protocol::Http2 {
+        join_crumbs(&mut fields);
+    }
     let mut hosts = request.host.iter();
     let (authority, target) = split_target(&request.target);
     let authority = match (authority, request.version) {
@@ -130,6 +133,15 @@ fn head(request: &Request) -> Result<RequestHead<'_>, String> {
         authority,
         headers: Headers::new(fields),
     })
+}
+
+/// RFC 9113 section 8.2.3: outside h2 the crumbs of `cookie` are one line.
+fn join_crumbs(fields: &mut Vec<(String, Vec<u8>)>) {
+    let is_cookie = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("cookie");
+    let crumbs: Vec<_> = fields.extract_if(.., |field| is_cookie(field)).map(|(_, crumb)| crumb).collect();
+    if !crumbs.is_empty() {
+        fields.push(("cookie".to_owned(), crumbs.join(b"; ".as_slice())));
+    }
 }
 
 /// RFC 9112 section 3.2.2: the absolute form carries an authority of its own.
