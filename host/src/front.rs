@@ -14,11 +14,11 @@ use messageweave_lb::policy::reply::Reply;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::arguments::Limits;
-use crate::instance::{self, Pool, RequestBody, ResponseBody};
+use crate::instance::{Instances, RequestBody, ResponseBody};
 
 /// Answers one request, by the component unless the host has to refuse it.
 pub(crate) async fn respond(
-    pool: Arc<Pool>,
+    instances: Arc<Instances>,
     scheme: Scheme,
     limits: &Limits,
     request: Request<Incoming>,
@@ -31,7 +31,7 @@ pub(crate) async fn respond(
         return of_policy(Reply::malformed_host());
     }
     join_cookies(&mut request);
-    match instance::answer(pool, scheme, request).await {
+    match instances.answer(scheme, request).await {
         Ok(response) => response,
         Err(fault) => plain(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string()),
     }
@@ -62,11 +62,11 @@ fn judge_host<B>(request: &Request<B>) -> Result<(), MalformedHost> {
 /// 8.2.3). HTTP/1.1 has no crumbs: what came in two lines stays two.
 fn join_cookies<B>(request: &mut Request<B>) {
     let crumbs = request.headers().get_all(COOKIE).iter();
-    if request.version() < Version::HTTP_2 || crumbs.clone().count() < 2 {
+    let crumbs: Vec<_> = crumbs.map(HeaderValue::as_bytes).collect();
+    if request.version() < Version::HTTP_2 || crumbs.len() < 2 {
         return;
     }
-    let joined = crumbs.map(HeaderValue::as_bytes).collect::<Vec<_>>().join(b"; ".as_slice());
-    if let Ok(line) = HeaderValue::from_bytes(&joined) {
+    if let Ok(line) = HeaderValue::from_bytes(&crumbs.join(b"; ".as_slice())) {
         request.headers_mut().insert(COOKIE, line);
     }
 }

@@ -22,6 +22,7 @@ mod listener;
 mod serve;
 mod tls;
 mod upstream;
+mod world;
 
 use std::process::ExitCode;
 

@@ -27,6 +27,8 @@ pub struct Plan<'s> {
     pub attempts: u32,
     /// The clock of each attempt.
     pub timeout: Millis,
+    /// The largest replay copy, in bytes.
+    pub replay_max_bytes: usize,
     /// Whether this is a health probe, which has no client.
     pub probe: bool,
 }
@@ -48,6 +50,7 @@ impl<'s> Plan<'s> {
             origins: settings.origins(),
             attempts: settings.attempts(job),
             timeout: settings.timeout(job),
+            replay_max_bytes: settings.replay_max_bytes,
             target,
             probe: false,
         }
@@ -61,6 +64,13 @@ impl<'s> Plan<'s> {
         plan.attempts = 1;
         plan.probe = true;
         Some(plan)
+    }
+
+    /// The length that the client announces; as much as there can be where it is beyond counting.
+    #[must_use]
+    pub fn content_length(&self) -> usize {
+        let digits = self.headers.first("content-length").and_then(|value| std::str::from_utf8(value).ok());
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or(usize::MAX)
     }
 
     /// The origins in the order in which they are tried: from a random one when there is more than

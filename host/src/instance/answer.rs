@@ -119,7 +119,7 @@ struct Running {
 }
 
 /// One line, without the backtrace: it names the trap and nothing of the request.
-fn report(error: &wasmtime::Error) -> Fault {
+pub(super) fn report(error: &wasmtime::Error) -> Fault {
     eprintln!("messageweave-lb: the component failed: {}", error.root_cause());
     Fault
 }

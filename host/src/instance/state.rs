@@ -15,6 +15,7 @@ use wasmtime_wasi_http::{
 
 use super::log_stream::LogStream;
 use super::outgoing_body::{Death, Life};
+use super::service::Departures;
 use crate::environment::Variables;
 use crate::upstream::Upstream;
 
@@ -32,6 +33,7 @@ pub(super) struct State {
     http: WasiHttpCtx,
     hooks: Hooks,
     limits: StoreLimits,
+    departures: Departures,
 }
 
 impl State {
@@ -51,7 +53,12 @@ impl State {
             hooks: Hooks { upstream, death: life.death() },
             _life: life,
             limits: StoreLimitsBuilder::new().memory_size(memory).build(),
+            departures: Departures::default(),
         }
+    }
+
+    pub(super) fn departures(&mut self) -> &mut Departures {
+        &mut self.departures
     }
 
     pub(super) fn limits(&mut self) -> &mut StoreLimits {

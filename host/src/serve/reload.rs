@@ -11,7 +11,7 @@ use crate::arguments::ServeArguments;
 use crate::check;
 use crate::demo::Demo;
 use crate::environment::Variables;
-use crate::instance::{Engine, Pool};
+use crate::instance::{Engine, Instances};
 use crate::tls::{Identity, TlsError};
 use crate::upstream::{Upstream, trust};
 
@@ -27,7 +27,7 @@ pub(super) struct Source {
 /// One reading of it.
 pub(super) struct Loaded {
     pub(super) certificate: Arc<ServerConfig>,
-    pub(super) instances: Arc<Pool>,
+    pub(super) instances: Arc<Instances>,
 }
 
 impl Source {
@@ -52,7 +52,7 @@ impl Source {
         }
         eprint!("{}", check::report_of(&variables));
         let upstream = Upstream::new(trusted, &self.arguments.resolve);
-        let instances = Arc::new(Pool::new(self.engine.clone(), variables, upstream));
+        let instances = Arc::new(Instances::new(self.engine.clone(), variables, upstream));
         Ok(Loaded { certificate, instances })
     }
 

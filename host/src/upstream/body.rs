@@ -39,6 +39,12 @@ impl AnswerBody {
     }
 }
 
+/// An empty chunk is no sign of life, and trailers end with the connection that they came by, as
+/// the field that announces them does.
+fn is_nothing(frame: &Frame<Bytes>) -> bool {
+    frame.data_ref().is_none_or(Bytes::is_empty)
+}
+
 impl Silence {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.running {
@@ -58,7 +64,13 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
         let this = self.get_mut();
-        match Pin::new(&mut this.incoming).poll_frame(cx) {
+        let frame = loop {
+            match Pin::new(&mut this.incoming).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) if is_nothing(&frame) => {}
+                frame => break frame,
+            }
+        };
+        match frame {
             Poll::Ready(frame) => {
                 if let Some(silence) = &mut this.silence {
                     silence.running = false;

@@ -18,6 +18,7 @@ use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody};
 
 use super::body::AnswerBody;
 use super::connector::Connector;
+use super::content;
 use super::failure::classify;
 use super::resolve::{Route, Routes};
 
@@ -75,6 +76,7 @@ impl Upstream {
         // Host is the origin's authority alone: the client writes it for HTTP/1.1, and h2 has
         // its pseudo-header.
         request.headers_mut().remove(HOST);
+        let request = content::settle(request).await?;
         let response = self.exchange(request, &options).await?;
         if is_over_limits(response.headers()) {
             return Err(WasiError::HttpResponseHeaderSectionSize(None));

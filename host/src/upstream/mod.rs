@@ -3,6 +3,7 @@
 mod body;
 mod client;
 mod connector;
+mod content;
 mod failure;
 mod resolve;
 mod tls;

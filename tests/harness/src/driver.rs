@@ -5,16 +5,18 @@ mod component;
 mod host;
 mod sockets;
 mod stock;
+mod world;
 
 use crate::case::Case;
 
 pub use bare::Bare;
-pub use component::{Component, component, host_binary};
+pub use component::Component;
 pub use host::{Host, Launch, READY};
 pub use stock::Stock;
+pub use world::{World, host_binary};
 
 /// The names that `exceptions.toml` may use.
-pub const DRIVERS: &[&str] = &["bare", "component"];
+pub const DRIVERS: &[&str] = &["bare", "component", "service"];
 
 /// Runs cases.
 pub trait Driver {

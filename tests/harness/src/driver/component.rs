@@ -8,6 +8,7 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 use super::host::{Host, Launch, READY};
+use super::world::{World, host_binary};
 use super::{Driver, sockets};
 use crate::case::{Case, Protocol};
 use crate::check::differences;
@@ -15,8 +16,9 @@ use crate::client::{BALANCER, Target};
 use crate::evidence::Evidence;
 use crate::origin::{CertificateAuthority, Network};
 
-/// The driver `component`.
+/// The drivers `component` and `service`.
 pub struct Component {
+    world: World,
     authority: CertificateAuthority,
     folder: PathBuf,
     binary: PathBuf,
@@ -37,28 +39,12 @@ const STARTS: usize = 30;
 /// How the component marks the lines of the policy's log on the host's standard error.
 const LOG: &[&str] = &["messageweave-lb: ERROR ", "messageweave-lb: WARN ", "messageweave-lb: INFO "];
 
-/// The native host as cargo builds it.
-#[must_use]
-pub fn host_binary() -> PathBuf {
-    root().join("target/release/messageweave-lb")
-}
-
-/// The component as the Makefile builds it.
-#[must_use]
-pub fn component() -> PathBuf {
-    root().join("dist/messageweave-lb.wasm")
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 impl Component {
-    /// A driver whose temporary files go to `folder`.
+    /// A driver for the component of a world, whose temporary files go to `folder`.
     ///
     /// # Errors
     /// When host or component are not built, or the folder cannot be written.
-    pub fn new(folder: &Path) -> Result<Self, String> {
+    pub fn new(world: World, folder: &Path) -> Result<Self, String> {
         let authority = CertificateAuthority::new()?;
         let (certificate, key) = authority.issue_pem(BALANCER)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +54,7 @@ impl Component {
             let file = folder.join(format!("{name}.pem"));
             std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
         }
-        let (binary, component) = (host_binary(), component());
+        let (binary, component) = (host_binary(), world.file());
         for file in [&binary, &component] {
             if !file.is_file() {
                 return Err(format!("{} is missing: run `make build` first", file.display()));
@@ -79,7 +65,7 @@ impl Component {
             http1: authority.client(Protocol::Http1)?,
             http2: authority.client(Protocol::Http2)?,
         };
-        Ok(Self { authority, folder, binary, component, target, more: Vec::new() })
+        Ok(Self { world, authority, folder, binary, component, target, more: Vec::new() })
     }
 
     /// Starts the host with these arguments besides.
@@ -180,7 +166,7 @@ enum Run {
 
 impl Driver for Component {
     fn name(&self) -> &'static str {
-        "component"
+        self.world.driver()
     }
 
     fn run(&self, case: &Case) -> Vec<String> {

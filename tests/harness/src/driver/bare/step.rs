@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, Exchange};
 use messageweave_lb::policy::headers::Headers;
-use messageweave_lb::policy::health::Verdict;
+use messageweave_lb::policy::health::{Step as Next, Verdict};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::upgrade::Scheme;
@@ -67,10 +67,16 @@ async fn answer(world: &World, request: &Request, client: &mut Client) -> Outcom
 /// The health view: whatever is due is probed at once.
 async fn health(world: &World) -> Reply {
     let mut cache = world.health.lock().await;
-    let due = cache.due(&world.settings, world.now());
-    let verdicts = join_all(due.into_iter().map(|index| async move { (index, probe(world, index).await) }));
-    for (index, verdict) in verdicts.await {
-        cache.record(index, verdict, world.now());
+    let since = world.now();
+    // The lock is held throughout: nobody else's probe is ever waited for.
+    if let Next::Probe(due) = cache.step(&world.settings, since, since) {
+        let probes = due.into_iter().map(|index| async move {
+            let verdict = probe(world, index).await;
+            (index, verdict, world.now())
+        });
+        for (index, verdict, at) in join_all(probes).await {
+            cache.record(index, verdict, at);
+        }
     }
     cache.view(&world.settings)
 }
