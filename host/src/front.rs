@@ -62,11 +62,11 @@ fn judge_host<B>(request: &Request<B>) -> Result<(), MalformedHost> {
 /// 8.2.3). HTTP/1.1 has no crumbs: what came in two lines stays two.
 fn join_cookies<B>(request: &mut Request<B>) {
     let crumbs = request.headers().get_all(COOKIE).iter();
-    if request.version() < Version::HTTP_2 || crumbs.clone().count() < 2 {
+    let crumbs: Vec<_> = crumbs.map(HeaderValue::as_bytes).collect();
+    if request.version() < Version::HTTP_2 || crumbs.len() < 2 {
         return;
     }
-    let joined = crumbs.map(HeaderValue::as_bytes).collect::<Vec<_>>().join(b"; ".as_slice());
-    if let Ok(line) = HeaderValue::from_bytes(&joined) {
+    if let Ok(line) = HeaderValue::from_bytes(&crumbs.join(b"; ".as_slice())) {
         request.headers_mut().insert(COOKIE, line);
     }
 }

@@ -25,16 +25,22 @@ pub(super) fn view(settings: &'static Settings) -> Reply {
 fn probe_all(cache: &mut HealthCache, settings: &'static Settings, places: &[usize]) {
     let begun = places.iter().filter_map(|index| Some((*index, probe(settings, *index)?)));
     let mut probes: Vec<_> = begun.collect();
-    while probes.iter().any(|(_, job)| job.ending.is_none()) {
-        let mut jobs: Vec<_> = probes.iter_mut().map(|(_, job)| job).collect();
-        job::wait(&mut jobs, None);
-    }
-    for (index, job) in &probes {
-        match job.verdict {
-            Some(verdict) => cache.record(*index, verdict, host::now()),
-            None => cache.abandon(*index),
+    loop {
+        // Each as it comes: a slow origin does not make a fast one's verdict look younger.
+        for (index, job) in &mut probes {
+            if let Some(verdict) = job.verdict.take() {
+                cache.record(*index, verdict, host::now());
+            }
         }
+        let mut open: Vec<_> =
+            probes.iter_mut().map(|(_, job)| job).filter(|job| job.ending.is_none()).collect();
+        if open.is_empty() {
+            break;
+        }
+        job::wait(&mut open, None);
     }
+    // What brought no verdict is free to be probed again.
+    places.iter().for_each(|index| cache.abandon(*index));
 }
 
 fn probe(settings: &'static Settings, index: usize) -> Option<Job<'static>> {

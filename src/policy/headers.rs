@@ -82,8 +82,13 @@ impl Headers {
         (bytes.sum(), self.0.len())
     }
 
-    /// Drops the hop-by-hop fields and those that `connection` nominates.
+    /// Drops the hop-by-hop fields and those that `connection` nominates. A content-length beside a
+    /// transfer-encoding was overridden by it and counts something else: it must not travel on
+    /// (RFC 9112 section 6.3).
     pub fn drop_hop_by_hop(&mut self) {
+        if self.first("transfer-encoding").is_some() {
+            self.retain(|name| name != "content-length");
+        }
         let nominated = self.nominated();
         self.retain(|name| !HOP_BY_HOP.contains(&name) && !nominated.iter().any(|other| other == name));
     }
@@ -148,6 +153,14 @@ mod tests {
         ]);
         headers.drop_hop_by_hop();
         assert_eq!(names(&headers), ["content-length", "x-kept"]);
+    }
+
+    #[test]
+    fn a_content_length_that_was_overridden_does_not_travel() {
+        let mut headers =
+            Headers::from([("content-length", "5"), ("transfer-encoding", "chunked"), ("etag", "1")]);
+        headers.drop_hop_by_hop();
+        assert_eq!(names(&headers), ["etag"]);
     }
 
     #[test]

@@ -70,9 +70,12 @@ async fn health(world: &World) -> Reply {
     let since = world.now();
     // The lock is held throughout: nobody else's probe is ever waited for.
     if let Next::Probe(due) = cache.step(&world.settings, since, since) {
-        let probes = due.into_iter().map(|index| async move { (index, probe(world, index).await) });
-        for (index, verdict) in join_all(probes).await {
-            cache.record(index, verdict, world.now());
+        let probes = due.into_iter().map(|index| async move {
+            let verdict = probe(world, index).await;
+            (index, verdict, world.now())
+        });
+        for (index, verdict, at) in join_all(probes).await {
+            cache.record(index, verdict, at);
         }
     }
     cache.view(&world.settings)
