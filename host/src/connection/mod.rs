@@ -25,9 +25,9 @@ use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::front;
 use crate::serve::Host;
-use clock::{Clock, Verdict};
+use clock::{Clock, GOODBYE, Verdict};
 use socket::Socket;
-use watched::Watched;
+use watched::{Heads, Watched};
 
 /// The first byte of a TLS record that holds a handshake (RFC 8446 section 5.1). No method of
 /// HTTP begins with it.
@@ -83,8 +83,8 @@ async fn serve_http1(
     departed: impl Future<Output = ()>,
     scheme: Scheme,
 ) {
-    let clock = Arc::new(Clock::new(host.limits()));
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock)));
+    let clock = Arc::new(Clock::new(host.limits(), GOODBYE));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock), Heads::Begin));
     let limits = host.limits();
     let mut builder = http1::Builder::new();
     builder
@@ -101,7 +101,10 @@ async fn serve_http1(
 }
 
 async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-    let clock = Arc::new(Clock::new(host.limits()));
+    // h2 ends by itself once the client has answered the ping that goes with GOAWAY (RFC 9113
+    // section 6.8) and has opened its windows for what waits in h2's own buffer.
+    let clock = Arc::new(Clock::new(host.limits(), H2_PING));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock), Heads::Unknown));
     let limits = host.limits();
     let overhead = limits.max_head_fields.saturating_mul(H2_FIELD_OVERHEAD);
     let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -117,7 +120,7 @@ async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpi
     };
     // hyper's h2 always reads and sees for itself that the client has left.
     let departed = std::future::pending();
-    drive(&host, &clock, departed, builder.serve_connection(TokioIo::new(stream), service)).await;
+    drive(&host, &clock, departed, builder.serve_connection(io, service)).await;
 }
 
 /// One request; the clock counts it as in flight until its answer has been taken or dropped.
