@@ -1,12 +1,13 @@
-//! The host's own judgements in front of the component: it alone sees Host as it was sent, so it
-//! alone can tell a missing, repeated or malformed one (contract 2.2), by the policy's function.
+//! The host's own judgements in front of the component: it alone sees the target, the framing and
+//! Host as they were sent, so it alone can tell a missing, repeated or malformed Host (contract 2.2),
+//! by the policy's function.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
-use http::uri::Authority as UriAuthority;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
+use http::uri::{Authority as UriAuthority, Scheme as UriScheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use messageweave_lb::policy::authority::{Authority, MalformedHost};
@@ -27,6 +28,9 @@ pub(crate) async fn respond(
     if is_over_limits(&request, limits) {
         return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "request head too large");
     }
+    if !has_sound_target(&request) {
+        return plain(StatusCode::BAD_REQUEST, "malformed target");
+    }
     if judge_host(&request).is_err() {
         return of_policy(Reply::malformed_host());
     }
@@ -45,6 +49,16 @@ fn is_over_limits<B>(request: &Request<B>, limits: &Limits) -> bool {
     let size = request.method().as_str().len() + target + fields.sum::<usize>();
     let exceeds = |count: usize, limit: u32| u32::try_from(count).map_or(true, |count| count > limit);
     exceeds(size, limits.max_head_bytes) || exceeds(request.headers().len(), limits.max_head_fields)
+}
+
+/// A target that is neither a path, nor absolute in http or https, nor `*` is of the authority form,
+/// which belongs to CONNECT (RFC 9112 section 3.2.3): `http::Uri` reads `GET api HTTP/1.1` as one.
+fn has_sound_target<B>(request: &Request<B>) -> bool {
+    let target = request.uri();
+    match target.scheme() {
+        Some(scheme) => [UriScheme::HTTP, UriScheme::HTTPS].contains(scheme),
+        None => target.authority().is_none() || request.method() == Method::CONNECT,
+    }
 }
 
 /// HTTP/1 has to carry Host even when the target is in absolute form (RFC 9112 section 3.2);
@@ -144,5 +158,21 @@ mod tests {
         };
         assert_eq!(cookies(Version::HTTP_2), ["a=1; b=2"]);
         assert_eq!(cookies(Version::HTTP_11), ["a=1", "b=2"]);
+    }
+
+    #[test]
+    fn only_connect_may_name_an_authority_alone() {
+        let judge = |method: &Method, target| {
+            let mut request = request(Version::HTTP_11, target, &[b"a.example"]);
+            *request.method_mut() = method.clone();
+            has_sound_target(&request)
+        };
+        for target in ["/", "*", "http://a.example/x", "https://a.example/x", "//a.example/x"] {
+            assert!(judge(&Method::GET, target), "{target}");
+        }
+        for target in ["api", "a.example:443", "ftp://a.example/x"] {
+            assert!(!judge(&Method::GET, target), "{target}");
+        }
+        assert!(judge(&Method::CONNECT, "a.example:443"));
     }
 }

@@ -120,3 +120,14 @@ pub(crate) async fn h2_get(host: &Host, uri: &str) -> (u16, Vec<u8>) {
     let status = response.status().as_u16();
     (status, response.into_body().collect().await.unwrap().to_bytes().to_vec())
 }
+
+#[tokio::test]
+async fn a_target_without_a_leading_slash_is_400_and_goes_nowhere() {
+    let host = Setup::new().start();
+    for target in ["api", "healthz-worker", "evil.example", "evil.example:443", "ftp://lb.example/ready"] {
+        let request = client::request("GET", target);
+        let answer = say(&host, request.as_bytes()).await;
+        assert_eq!((answer.status, answer.text()), (400, "malformed target"), "{target}");
+        assert_eq!(client::get(host.address, target).await.status, 400, "{target} over TLS");
+    }
+}
