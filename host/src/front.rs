@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, TRANSFER_ENCODING};
 use http::uri::{Authority as UriAuthority, Scheme as UriScheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
@@ -28,6 +28,9 @@ pub(crate) async fn respond(
     if is_over_limits(&request, limits) {
         return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "request head too large");
     }
+    if !has_known_coding(&request) {
+        return plain(StatusCode::NOT_IMPLEMENTED, "transfer coding not implemented");
+    }
     if !has_sound_target(&request) {
         return plain(StatusCode::BAD_REQUEST, "malformed target");
     }
@@ -49,6 +52,18 @@ fn is_over_limits<B>(request: &Request<B>, limits: &Limits) -> bool {
     let size = request.method().as_str().len() + target + fields.sum::<usize>();
     let exceeds = |count: usize, limit: u32| u32::try_from(count).map_or(true, |count| count > limit);
     exceeds(size, limits.max_head_bytes) || exceeds(request.headers().len(), limits.max_head_fields)
+}
+
+/// hyper undoes `chunked` alone; what another coding left of the content must not pass for the
+/// content itself (RFC 9112 section 6.1 asks for 501). h2 has no such field.
+fn has_known_coding<B>(request: &Request<B>) -> bool {
+    let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        _ if request.version() >= Version::HTTP_2 => true,
+        (None, _) => true,
+        (Some(coding), None) => coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"),
+        (Some(_), Some(_)) => false,
+    }
 }
 
 /// A target that is neither a path, nor absolute in http or https, nor `*` is of the authority form,

@@ -131,3 +131,23 @@ async fn a_target_without_a_leading_slash_is_400_and_goes_nowhere() {
         assert_eq!(client::get(host.address, target).await.status, 400, "{target} over TLS");
     }
 }
+
+#[tokio::test]
+async fn a_transfer_coding_other_than_chunked_is_501_and_reaches_no_origin() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |stream, _| keep_answering(stream, "taken")).await;
+    let host = origin::host(&authority, &[&origin]);
+    for (coding, status) in [
+        ("transfer-encoding: chunked", 200),
+        ("transfer-encoding: Chunked", 200),
+        ("transfer-encoding: gzip, chunked", 501),
+        ("transfer-encoding: chunked, chunked", 501),
+        ("transfer-encoding: identity\r\ntransfer-encoding: chunked", 501),
+    ] {
+        let mut client = client::tls(host.address).await;
+        let head = "POST /webhook/tg HTTP/1.1\r\nhost: a\r\nconnection: close\r\n";
+        client.send(format!("{head}{coding}\r\n\r\n2\r\nhi\r\n0\r\n\r\n")).await;
+        assert_eq!(client.last_answer().await.status, status, "{coding}");
+    }
+    assert!(origin.connections() <= 2, "{}", origin.connections());
+}
