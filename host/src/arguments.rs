@@ -121,11 +121,12 @@ impl Limits {
         )
     }
 
-    /// Instances at once. Those of a configuration that was replaced live on beside the new ones
+    /// Slots for instances. A slot is to spare while a replaced configuration gives up its idle
+    /// instances; of the shared ones, those of a configuration that was replaced live on beside the new ones
     /// until their last request is done.
     pub(crate) fn instances_of(&self, world: World) -> u32 {
         match world {
-            World::Proxy => self.max_instances,
+            World::Proxy => self.max_instances.saturating_add(1),
             World::Service => self.instances.saturating_mul(GENERATIONS),
         }
     }

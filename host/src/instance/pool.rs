@@ -38,8 +38,14 @@ pub(crate) struct Pool {
     engine: Engine,
     variables: Variables,
     upstream: Upstream,
-    /// `None` once the pool is retired: what comes back then is dropped.
-    idle: Mutex<Option<Vec<Instance>>>,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Default)]
+struct Idle {
+    stack: Vec<Instance>,
+    /// What comes back then is dropped.
+    retired: bool,
 }
 
 pub(super) struct Instance {
@@ -49,13 +55,13 @@ pub(super) struct Instance {
 
 impl Pool {
     pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream) -> Self {
-        Self { engine, variables, upstream, idle: Mutex::new(Some(Vec::new())) }
+        Self { engine, variables, upstream, idle: Mutex::default() }
     }
 
     /// An instance for one request; waits while as many as allowed are busy.
     pub(super) async fn lease(self: Arc<Self>) -> wasmtime::Result<Lease> {
         let permit = Arc::clone(&self.engine.permits).acquire_owned().await?;
-        let idle = self.locked(|idle| idle.as_mut().and_then(Vec::pop));
+        let idle = self.locked(|idle| idle.stack.pop());
         let instance = match idle {
             Some(instance) => instance,
             None => self.instantiate().await?,
@@ -71,10 +77,14 @@ impl Pool {
         Ok(())
     }
 
-    /// No further reuse: a newer configuration has taken over.
+    /// No further reuse: a newer configuration is about to take over. An idle instance holds a slot of
+    /// the allocator without a permit, so all of them go before the next configuration makes its
+    /// first, one by one: the one that is being dropped has the slot to spare.
     pub(crate) fn retire(&self) {
-        let idle = self.locked(Option::take);
-        drop(idle);
+        self.locked(|idle| idle.retired = true);
+        while let Some(instance) = self.locked(|idle| idle.stack.pop()) {
+            drop(instance);
+        }
     }
 
     async fn instantiate(&self) -> wasmtime::Result<Instance> {
@@ -85,7 +95,7 @@ impl Pool {
         Ok(Instance { store, proxy })
     }
 
-    fn locked<T>(&self, change: impl FnOnce(&mut Option<Vec<Instance>>) -> T) -> T {
+    fn locked<T>(&self, change: impl FnOnce(&mut Idle) -> T) -> T {
         change(&mut self.idle.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -102,12 +112,12 @@ impl Lease {
     /// The request is done and the instance sound: it is the next one to be used.
     pub(super) fn give_back(self) {
         let Self { instance, pool, permit } = self;
-        let refused = pool.locked(|idle| match idle {
-            Some(idle) => {
-                idle.push(instance);
-                None
+        let refused = pool.locked(|idle| {
+            if idle.retired {
+                return Some(instance);
             }
-            None => Some(instance),
+            idle.stack.push(instance);
+            None
         });
         drop(refused);
         drop(permit);

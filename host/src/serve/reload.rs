@@ -61,7 +61,10 @@ impl Source {
         match self.load() {
             Ok(loaded) => {
                 host.certificate.store(loaded.certificate);
-                host.instances.swap(loaded.instances).retire();
+                // In this order: between the two, requests of the old configuration make instances
+                // of their own, and each has its permit.
+                host.instances.load().retire();
+                host.instances.store(loaded.instances);
                 eprintln!("messageweave-lb: reloaded");
             }
             Err(error) => eprintln!("messageweave-lb: not reloaded: {error}"),

@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -154,9 +155,11 @@ async fn a_cache_that_cannot_be_written_stops_nothing() {
 async fn answers_that_wait_for_their_readers_arrive_whole_after_the_first_signal() {
     let authority = Authority::new();
     let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
-        let head = read_head(&mut stream).await;
-        let length: usize = head.split(['?', ' ']).nth(2).unwrap().parse().unwrap();
-        write(&mut stream, ok(&"z".repeat(length))).await;
+        loop {
+            let head = read_head(&mut stream).await;
+            let Some(length) = head.split(['?', ' ']).nth(2) else { return };
+            write(&mut stream, ok(&"z".repeat(length.parse().unwrap()))).await;
+        }
     })
     .await;
     let mut host = origin::setup(&authority, &[&origin]).flag("--env", "LB_TRUST_FORWARDED_PROTO=1").start();
@@ -182,4 +185,35 @@ async fn answers_that_wait_for_their_readers_arrive_whole_after_the_first_signal
         assert_eq!(client.last_answer().await.body.len(), length);
     }
     assert_eq!(host.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn sighup_with_every_instance_made_costs_no_request_its_answer() {
+    const INSTANCES: usize = 24;
+    let setup = Setup::new().flag("--max-instances", INSTANCES.to_string());
+    let file = setup.file("lb.env");
+    fs::write(&file, "LB_VERSION=one\n").unwrap();
+    let host = setup.flag("--env-file", &file).start();
+    let done = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..2 * INSTANCES)
+        .map(|_| {
+            let (address, done) = (host.address, Arc::clone(&done));
+            tokio::spawn(async move {
+                let mut client = client::plain(address).await;
+                while !done.load(Ordering::SeqCst) {
+                    client.send(client::request_kept_alive("/")).await;
+                    assert_eq!(client.answer().await.status, 308);
+                }
+            })
+        })
+        .collect();
+    for times in 1..=20 {
+        host.signal(Signal::HUP);
+        host.says("messageweave-lb: reloaded", times).await;
+    }
+    done.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(!host.stderr().contains("the component failed"), "{}", host.stderr());
 }
