@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
+use super::socket::Socket;
 use crate::arguments::Limits;
 use crate::instance::ResponseBody;
 
@@ -156,8 +157,9 @@ impl Clock {
 pub(super) struct InFlight(Arc<Clock>);
 
 impl InFlight {
-    pub(super) fn until_end_of(self, body: ResponseBody) -> Counted {
-        Counted { body, _in_flight: self }
+    /// `delimiter` is the socket whose end is the body's end, where nothing else is.
+    pub(super) fn until_end_of(self, body: ResponseBody, delimiter: Option<Socket>) -> Counted {
+        Counted { body, delimiter, _in_flight: self }
     }
 }
 
@@ -170,6 +172,7 @@ impl Drop for InFlight {
 /// An answer's body that keeps its request in flight for as long as it lives.
 pub(super) struct Counted {
     body: ResponseBody,
+    delimiter: Option<Socket>,
     _in_flight: InFlight,
 }
 
@@ -181,7 +184,12 @@ impl Body for Counted {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+        let this = self.get_mut();
+        let frame = Pin::new(&mut this.body).poll_frame(cx);
+        if let (Poll::Ready(Some(Err(_))), Some(socket)) = (&frame, &this.delimiter) {
+            socket.reset_at_end();
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::Request;
+use http::header::CONTENT_LENGTH;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -63,11 +64,14 @@ pub(crate) async fn serve(host: Arc<Host>, stream: TcpStream) {
         () = stopping.wait() => None,
     };
     match opened {
-        Some(Opened::Plain(stream)) => serve_http1(host, stream, departed, Scheme::Http).await,
+        Some(Opened::Plain(stream)) => {
+            let socket = Some(stream.clone());
+            serve_http1(host, stream, socket, departed, Scheme::Http).await;
+        }
         Some(Opened::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
             serve_http2(host, *stream).await;
         }
-        Some(Opened::Tls(stream)) => serve_http1(host, *stream, departed, Scheme::Https).await,
+        Some(Opened::Tls(stream)) => serve_http1(host, *stream, None, departed, Scheme::Https).await,
         None => {}
     }
 }
@@ -77,9 +81,11 @@ enum Opened {
     Tls(Box<tokio_rustls::server::TlsStream<Socket>>),
 }
 
+/// `socket` is what a body that breaks off has to reset: TLS tells by itself whether it ended whole.
 async fn serve_http1(
     host: Arc<Host>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    socket: Option<Socket>,
     departed: impl Future<Output = ()>,
     scheme: Scheme,
 ) {
@@ -95,7 +101,11 @@ async fn serve_http1(
         .max_headers(usize::try_from(limits.max_head_fields).unwrap_or(usize::MAX));
     let service = {
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
-        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), scheme.clone(), request))
+        service_fn(move |request: Request<Incoming>| {
+            // HTTP/1.1 clients get chunks.
+            let delimiter = socket.as_ref().filter(|_| request.version() < Version::HTTP_11).cloned();
+            answer(Arc::clone(&host), Arc::clone(&clock), scheme.clone(), request, delimiter)
+        })
     };
     drive(&host, &clock, departed, builder.serve_connection(io, service)).await;
 }
@@ -116,7 +126,7 @@ async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpi
         .keep_alive_timeout(H2_PING);
     let service = {
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
-        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), Scheme::Https, request))
+        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), Scheme::Https, request, None))
     };
     // hyper's h2 always reads and sees for itself that the client has left.
     let departed = std::future::pending();
@@ -129,10 +139,12 @@ async fn answer(
     clock: Arc<Clock>,
     scheme: Scheme,
     request: Request<Incoming>,
+    delimiter: Option<Socket>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
     let in_flight = clock.begin();
     let response = front::respond(host.instances(), scheme, host.limits(), request).await;
-    Ok(response.map(|body| in_flight.until_end_of(body)))
+    let delimiter = delimiter.filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
+    Ok(response.map(|body| in_flight.until_end_of(body, delimiter)))
 }
 
 /// Polls a connection beside its clock, the client's departure and the host's end.

@@ -9,6 +9,7 @@ use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
@@ -24,6 +25,13 @@ impl Socket {
 
     pub(super) async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.peek(buffer).await
+    }
+
+    /// Has the end of the connection be a reset: a body that only the end delimits would else look
+    /// whole (RFC 9112 section 6.3). What the client's system has received stays readable there.
+    pub(super) fn reset_at_end(&self) {
+        // Refused only by a socket that has ended already.
+        let _ = SockRef::from(&*self.0).set_linger(Some(Duration::ZERO));
     }
 
     /// Until the client has ended its side, whether or not all of it has been read. As in nginx

@@ -125,3 +125,25 @@ async fn a_body_that_an_origin_cuts_breaks_off_for_the_client() {
         assert!(got.text().contains("part") && got.body.len() < 100 && !got.ends_whole(), "{got:?}");
     }
 }
+
+#[tokio::test]
+async fn a_body_that_only_the_end_delimits_breaks_off_by_a_reset() {
+    for (answer, whole) in [
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n", false),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n0\r\n\r\n", true),
+    ] {
+        let authority = Authority::new();
+        let origin = Origin::new(&authority, "a.example", move |mut stream, _| async move {
+            read_head(&mut stream).await;
+            write(&mut stream, answer).await;
+        })
+        .await;
+        let host = origin::setup(&authority, &[&origin]).flag("--env", "LB_TRUST_FORWARDED_PROTO=1").start();
+        let mut client = client::plain(host.address).await;
+        client.send("GET /ready HTTP/1.0\r\nhost: a\r\nx-forwarded-proto: https\r\n\r\n").await;
+        let mut bytes = Vec::new();
+        let read = timeout(PATIENCE, client.0.read_to_end(&mut bytes)).await.expect("no end");
+        assert!(bytes.ends_with(b"\r\n\r\npart"), "{:?}", String::from_utf8_lossy(&bytes));
+        assert_eq!(read.is_ok(), whole, "{read:?}");
+    }
+}
