@@ -15,6 +15,7 @@ use messageweave_lb::policy::reply::Reply;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::arguments::Limits;
+use crate::connection::Clock;
 use crate::instance::{Instances, RequestBody, ResponseBody};
 
 /// Answers one request, by the component unless the host has to refuse it.
@@ -38,6 +39,10 @@ pub(crate) async fn respond(
         return of_policy(Reply::malformed_host());
     }
     join_cookies(&mut request);
+    if let (Instances::Service(_), Some(clock)) = (&*instances, request.extensions().get::<Arc<Clock>>()) {
+        // A shared instance does not tell whose request it sends on.
+        clock.reach_origin();
+    }
     match instances.answer(scheme, request).await {
         Ok(response) => response,
         Err(fault) => plain(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string()),

@@ -3,13 +3,14 @@
 //! A request in flight is bounded by the component's clocks alone, and bytes of its answer that the
 //! client has not taken yet by the system's (`SEND_TIMEOUT` of the listener).
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::socket::Socket;
@@ -30,15 +31,18 @@ pub(super) enum Verdict {
 }
 
 /// The clock of one connection.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     head: Duration,
     idle: Duration,
     goodbye: Duration,
     state: Mutex<State>,
+    origin_reached: Notify,
 }
 
 struct State {
     in_flight: usize,
+    /// A request in flight has one open to an origin.
+    at_origin: bool,
     /// The stream holds bytes that the socket does not take yet.
     unsent: bool,
     wait: Wait,
@@ -47,7 +51,7 @@ struct State {
 
 impl State {
     fn new() -> Self {
-        Self { in_flight: 0, unsent: false, wait: Wait::Head, since: Instant::now() }
+        Self { in_flight: 0, at_origin: false, unsent: false, wait: Wait::Head, since: Instant::now() }
     }
 
     fn is_busy(&self) -> bool {
@@ -71,6 +75,7 @@ impl Clock {
             idle: Duration::from_millis(limits.idle_timeout_ms.get()),
             goodbye,
             state: Mutex::new(State::new()),
+            origin_reached: Notify::new(),
         }
     }
 
@@ -106,9 +111,23 @@ impl Clock {
         InFlight(self)
     }
 
-    /// Whether a request is in flight.
-    pub(super) fn is_busy(&self) -> bool {
-        self.locked(|state| state.in_flight > 0)
+    /// A request in flight now has one open to an origin.
+    pub(crate) fn reach_origin(&self) {
+        self.locked(|state| state.at_origin = state.in_flight > 0);
+        self.origin_reached.notify_waiters();
+    }
+
+    /// Until a request in flight has one open to an origin.
+    pub(super) async fn origin_reached(&self) {
+        loop {
+            let mut reached = pin!(self.origin_reached.notified());
+            // Registered before the look, so that nothing is missed between the two.
+            reached.as_mut().enable();
+            if self.locked(|state| state.at_origin) {
+                return;
+            }
+            reached.await;
+        }
     }
 
     /// When to look again; while something is in flight or unsent that is only a reminder. `leaving` is when
@@ -143,6 +162,7 @@ impl Clock {
     fn end(&self) {
         self.locked(|state| {
             state.in_flight = state.in_flight.saturating_sub(1);
+            state.at_origin &= state.in_flight > 0;
             state.wait = Wait::NextRequest;
             state.since = Instant::now();
         });
@@ -211,6 +231,7 @@ mod tests {
             idle: Duration::from_secs(60),
             goodbye: GOODBYE,
             state: Mutex::new(State::new()),
+            origin_reached: Notify::new(),
         })
     }
 

@@ -26,8 +26,9 @@ use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::front;
 use crate::serve::Host;
-use clock::{Clock, GOODBYE, Verdict};
-use socket::Socket;
+pub(crate) use clock::Clock;
+use clock::{GOODBYE, Verdict};
+use socket::{DEPARTURES_ARE_TOLD, Socket};
 use watched::{Heads, Watched};
 
 /// The first byte of a TLS record that holds a handshake (RFC 8446 section 5.1). No method of
@@ -97,6 +98,8 @@ async fn serve_http1(
         .timer(TokioTimer::new())
         // The host's own clock tells a slow head from an idle connection; hyper's does not.
         .header_read_timeout(None)
+        // And `departed` knows whether anything is worth ending for a client that has ended its side.
+        .half_close(DEPARTURES_ARE_TOLD)
         .max_buf_size(usize::try_from(limits.max_head_bytes).unwrap_or(usize::MAX))
         .max_headers(usize::try_from(limits.max_head_fields).unwrap_or(usize::MAX));
     let service = {
@@ -138,9 +141,10 @@ async fn answer(
     host: Arc<Host>,
     clock: Arc<Clock>,
     scheme: Scheme,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     delimiter: Option<Socket>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
+    request.extensions_mut().insert(Arc::clone(&clock));
     let in_flight = clock.begin();
     let response = front::respond(host.instances(), scheme, host.limits(), request).await;
     let delimiter = delimiter.filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
@@ -155,8 +159,12 @@ async fn drive(
     connection: impl GracefulConnection,
 ) {
     let mut connection = pin!(connection);
-    let mut departed = pin!(departed);
-    let mut gone = false;
+    // A client may only have ended its half and still read: what it gets without an origin, it
+    // gets. A request to an origin goes on for nobody.
+    let mut abandoned = pin!(async {
+        departed.await;
+        clock.origin_reached().await;
+    });
     let mut stopping = host.stopping();
     let mut stopped = pin!(stopping.wait());
     let mut leaving = None;
@@ -167,9 +175,8 @@ async fn drive(
             leaving = Some(Instant::now());
             connection.as_mut().graceful_shutdown();
         }
-        gone = gone || departed.as_mut().poll(cx).is_ready();
         loop {
-            if connection.as_mut().poll(cx).is_ready() || (gone && clock.is_busy()) {
+            if connection.as_mut().poll(cx).is_ready() || abandoned.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
             let deadline = clock.deadline(leaving);

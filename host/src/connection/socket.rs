@@ -15,6 +15,9 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
+/// Whether `departed` ever ends on this system.
+pub(super) const DEPARTURES_ARE_TOLD: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
 #[derive(Clone)]
 pub(super) struct Socket(Arc<TcpStream>);
 
@@ -34,8 +37,8 @@ impl Socket {
         let _ = SockRef::from(&*self.0).set_linger(Some(Duration::ZERO));
     }
 
-    /// Until the client has ended its side, whether or not all of it has been read. As in nginx
-    /// and in hyper itself, a client that only ends its sending half has left as well.
+    /// Until the client has ended its side, whether or not all of it has been read. A client
+    /// that only ends its sending half looks the same.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) async fn departed(self) {
         // No urgent data is ever asked for: of this interest only the end of stream remains.

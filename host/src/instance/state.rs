@@ -13,6 +13,7 @@ use wasmtime_wasi_http::{
     WasiHttpHooks, WasiHttpView,
 };
 
+use super::answer::reach_origin;
 use super::log_stream::LogStream;
 use super::outgoing_body::{Death, Life};
 use super::service::Departures;
@@ -108,6 +109,7 @@ impl WasiHttpHooks for Hooks {
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Worker), WasiError>> + Send> {
+        reach_origin();
         let upstream = self.upstream.clone();
         let request = request.map(|body| self.death.guard(body));
         Box::new(async move {

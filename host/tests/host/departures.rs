@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::client;
 use crate::origin::{self, Origin, read_head, write};
-use crate::process::{PATIENCE, until};
+use crate::process::{PATIENCE, Setup, until};
 use crate::trust::Authority;
 
 /// An origin that says `head` after the request and then waits for the connection to end.
@@ -146,4 +146,26 @@ async fn a_body_that_only_the_end_delimits_breaks_off_by_a_reset() {
         assert!(bytes.ends_with(b"\r\n\r\npart"), "{:?}", String::from_utf8_lossy(&bytes));
         assert_eq!(read.is_ok(), whole, "{read:?}");
     }
+}
+
+#[tokio::test]
+async fn a_client_that_has_ended_its_half_still_gets_a_local_answer() {
+    let host = Setup::new().start();
+    for _ in 0..200 {
+        let mut client = client::plain(host.address).await;
+        client.send(client::request_kept_alive("/ready")).await;
+        client.0.shutdown().await.unwrap();
+        assert_eq!(client.last_answer().await.status, 308);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_has_ended_its_half_ends_the_request_upstream() {
+    let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
+    let origin = waiting(&authority, "", Arc::clone(&ended)).await;
+    let host = origin::host(&authority, &[&origin]);
+    let mut client = client::tls(host.address).await;
+    client.send(client::request("GET", "/ready")).await;
+    client.0.shutdown().await.unwrap();
+    timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
 }
