@@ -92,7 +92,7 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) instances: u32,
     /// Instances of a component of wasi:http 0.2 at once, one per request in flight; further
-    /// requests wait.
+    /// requests wait up to 10 s and are then answered with 503.
     #[arg(long, value_name = "COUNT", default_value = "1000",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) max_instances: u32,

@@ -115,6 +115,11 @@ fn of_policy(reply: Reply) -> Response<ResponseBody> {
     whole(status, headers, reply.body.into())
 }
 
+/// The answer to a request that waited in vain for an instance.
+pub(crate) fn no_instance() -> Response<ResponseBody> {
+    plain(StatusCode::SERVICE_UNAVAILABLE, "no instance is free")
+}
+
 /// An answer of the host itself, in the dress of the policy's local replies (contract 2.1).
 fn plain(status: StatusCode, text: &str) -> Response<ResponseBody> {
     let headers = HeaderMap::from_iter([

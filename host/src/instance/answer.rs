@@ -18,6 +18,7 @@ use super::pool::{Lease, Pool};
 use super::request_body::RequestBody;
 use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
 use crate::connection::Clock;
+use crate::front;
 
 /// The component gave no answer: it trapped before the head, or broke the rules of its world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,7 @@ pub(crate) async fn answer(
     let connection = request.extensions_mut().remove::<Arc<Clock>>();
     let (method, version) = (request.method().clone(), request.version());
     let lease = pool.lease().await.map_err(|error| report(&error))?;
+    let Some(lease) = lease else { return Ok(front::no_instance()) };
     let (head_sender, head) = oneshot::channel();
     let (returned_sender, returned) = oneshot::channel();
     let call = Call::new(lease, returned_sender, scheme, request, head_sender);

@@ -3,8 +3,10 @@
 //! when it trapped, when its client left, or when the configuration was reloaded.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use wasmtime::Store;
 use wasmtime::component::{Component, Linker};
 use wasmtime_wasi_http::p2::bindings::{Proxy, ProxyPre};
@@ -12,6 +14,10 @@ use wasmtime_wasi_http::p2::bindings::{Proxy, ProxyPre};
 use super::state::State;
 use crate::environment::Variables;
 use crate::upstream::Upstream;
+
+/// How long a request waits for an instance. A client that does not read its answer keeps its own for
+/// as long as it likes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The compiled component, ready to be instantiated; the same for every configuration.
 #[derive(Clone)]
@@ -58,22 +64,27 @@ impl Pool {
         Self { engine, variables, upstream, idle: Mutex::default() }
     }
 
-    /// An instance for one request; waits while as many as allowed are busy.
-    pub(super) async fn lease(self: Arc<Self>) -> wasmtime::Result<Lease> {
-        let permit = Arc::clone(&self.engine.permits).acquire_owned().await?;
+    /// An instance for one request; waits a while if as many as allowed are busy. `None` if they
+    /// stay so.
+    pub(super) async fn lease(self: Arc<Self>) -> wasmtime::Result<Option<Lease>> {
+        let permit = Arc::clone(&self.engine.permits).acquire_owned();
+        let Ok(permit) = timeout(PATIENCE, permit).await else { return Ok(None) };
+        let permit = permit?;
         let idle = self.locked(|idle| idle.stack.pop());
         let instance = match idle {
             Some(instance) => instance,
             None => self.instantiate().await?,
         };
-        Ok(Lease { instance, pool: self, permit })
+        Ok(Some(Lease { instance, pool: self, permit }))
     }
 
     /// Makes the first instance, so that a component that cannot live under the flags is found
     /// before a request finds it.
     pub(crate) async fn warm(self: Arc<Self>) -> Result<(), String> {
         let lease = self.lease().await.map_err(|error| format!("--component: {error:#}"))?;
-        lease.give_back();
+        if let Some(lease) = lease {
+            lease.give_back();
+        }
         Ok(())
     }
 

@@ -196,3 +196,25 @@ async fn an_h2_answer_that_waits_for_its_clients_window_outlives_the_idle_clock(
     }
     assert_eq!(taken, LENGTH);
 }
+
+#[tokio::test]
+async fn a_request_that_waits_in_vain_for_an_instance_is_503() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
+        read_head(&mut stream).await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let host = origin::setup(&authority, &[&origin])
+        .flag("--env", "LB_REQUEST_TIMEOUT_MS=30000")
+        .flag("--max-instances", "1")
+        .start();
+    let mut first = client::tls(host.address).await;
+    first.send(client::request("GET", "/ready")).await;
+    crate::process::until("the first request", || origin.connections() == 1).await;
+    let mut second = client::plain(host.address).await;
+    second.send(client::request("GET", "/")).await;
+    let answer = second.last_answer().await;
+    assert_eq!((answer.status, answer.text()), (503, "no instance is free"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+}
