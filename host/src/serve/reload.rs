@@ -15,7 +15,8 @@ use crate::instance::{Engine, Instances};
 use crate::tls::{Identity, TlsError};
 use crate::upstream::{Upstream, trust};
 
-const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// A client that offers HTTP/1.0 alone would else be refused in the handshake (RFC 7301 section 3.2).
+const ALPN: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
 
 /// Where the configuration comes from.
 pub(super) struct Source {

@@ -151,3 +151,11 @@ async fn a_transfer_coding_other_than_chunked_is_501_and_reaches_no_origin() {
     }
     assert!(origin.connections() <= 2, "{}", origin.connections());
 }
+
+#[tokio::test]
+async fn a_tls_client_that_offers_http_1_0_alone_is_served() {
+    let host = Setup::new().start();
+    let mut client = Client(client::handshake(host.address, &["http/1.0"]).await);
+    client.send("GET /nope HTTP/1.0\r\nhost: a\r\n\r\n").await;
+    assert_eq!(client.last_answer().await.status, 404);
+}
