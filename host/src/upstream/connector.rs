@@ -12,13 +12,13 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use super::failure::ConnectFailure;
 use super::resolve::{Resolver, Routes};
+use super::socket::OriginSocket;
 
 /// Opens TLS connections; TCP by hyper-util's connector, which races the address families.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Connector {
         let destination = self.routes.destination(&origin).unwrap_or(origin);
         let tcp = self.tcp.call(destination).await;
         let tcp = tcp.map_err(|error| ConnectFailure::of_tcp(&error))?.into_inner();
-        let tls = self.tls.connect(name, tcp).await;
+        let tls = self.tls.connect(name, OriginSocket::new(tcp)).await;
         let tls = tls.map_err(|error| ConnectFailure::of_handshake(&error))?;
         Ok(OriginStream(TokioIo::new(tls)))
     }
@@ -69,7 +69,7 @@ fn server_name(origin: &Uri) -> Result<ServerName<'static>, ConnectFailure> {
 }
 
 /// An open connection that says by ALPN whether it speaks h2.
-pub(super) struct OriginStream(TokioIo<TlsStream<TcpStream>>);
+pub(super) struct OriginStream(TokioIo<TlsStream<OriginSocket>>);
 
 impl Connection for OriginStream {
     fn connected(&self) -> Connected {

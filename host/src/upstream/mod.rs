@@ -6,6 +6,7 @@ mod connector;
 mod content;
 mod failure;
 mod resolve;
+mod socket;
 mod tls;
 
 pub(crate) use client::Upstream;

@@ -13,6 +13,7 @@ mod client;
 mod connections;
 mod demo;
 mod departures;
+mod early_answers;
 mod failures;
 mod faulty;
 mod h2_origins;
