@@ -22,7 +22,8 @@ use super::content;
 use super::failure::classify;
 use super::resolve::{Route, Routes};
 
-/// Idle connections are dropped before origins usually do (contract 2.6).
+/// A connection that was idle for so long is not used again: origins usually close later (contract
+/// 2.6). The pool looks for such connections as often as this, so one may stay open for twice as long.
 const IDLE: Duration = Duration::from_secs(4);
 /// Idle connections kept for one origin.
 const IDLE_PER_ORIGIN: usize = 256;
@@ -36,6 +37,11 @@ const MAX_HEAD: usize = 128 * 1024;
 const MAX_H2_HEAD: u32 = 1024 * 1024;
 /// An h2 connection with requests on it that answers no ping for this long is given up.
 const H2_PING: Duration = Duration::from_secs(5);
+/// What one h2 answer may be ahead of its reader.
+const H2_WINDOW: u32 = 1024 * 1024;
+/// What all answers on one h2 connection may be: as much as there can be (RFC 9113 section 6.9.1),
+/// so that readers who do not read hold up nobody else's answer.
+const H2_CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// Without an option of the request, as long as `wasi:http` hosts wait by default.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
@@ -58,6 +64,8 @@ impl Upstream {
             .http1_max_headers(MAX_FIELDS)
             .http1_max_buf_size(MAX_HEAD)
             .http2_max_header_list_size(MAX_H2_HEAD)
+            .http2_initial_stream_window_size(H2_WINDOW)
+            .http2_initial_connection_window_size(H2_CONNECTION_WINDOW)
             .http2_keep_alive_interval(H2_PING)
             .http2_keep_alive_timeout(H2_PING)
             .build(connector);
