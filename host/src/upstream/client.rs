@@ -4,9 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::HOST;
+use http::header::{HOST, TRANSFER_ENCODING};
 use http::uri::Scheme;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -89,6 +89,9 @@ impl Upstream {
         if is_over_limits(response.headers()) {
             return Err(WasiError::HttpResponseHeaderSectionSize(None));
         }
+        if is_coded(&response) {
+            return Err(WasiError::HttpResponseTransferCoding(None));
+        }
         let silence = options.between_bytes_timeout;
         Ok(response.map(|body| AnswerBody::new(body, silence).boxed_unsync()))
     }
@@ -136,6 +139,18 @@ async fn until<T, E>(
 fn is_over_limits(headers: &HeaderMap) -> bool {
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     headers.len() > MAX_FIELDS || size > MAX_HEAD
+}
+
+/// Whether the content is coded for the transfer in a way that nobody undoes here: the client takes
+/// `chunked` off and nothing else, and no field would name the rest (RFC 9112 section 6.1).
+fn is_coded<B>(response: &Response<B>) -> bool {
+    let mut codings = response.headers().get_all(TRANSFER_ENCODING).iter();
+    response.version() < Version::HTTP_2
+        && match (codings.next(), codings.next()) {
+            (None, _) => false,
+            (Some(coding), None) => !coding.as_bytes().eq_ignore_ascii_case(b"chunked"),
+            (Some(_), Some(_)) => true,
+        }
 }
 
 #[cfg(test)]

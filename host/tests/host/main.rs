@@ -16,6 +16,7 @@ mod departures;
 mod early_answers;
 mod failures;
 mod faulty;
+mod framing;
 mod h2_origins;
 mod origin;
 mod process;
