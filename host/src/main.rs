@@ -17,6 +17,7 @@ mod connection;
 mod demo;
 mod environment;
 mod front;
+mod h2_end;
 mod instance;
 mod listener;
 mod serve;

@@ -21,6 +21,7 @@ use super::connector::Connector;
 use super::content;
 use super::failure::classify;
 use super::resolve::{Route, Routes};
+use super::upload::Upload;
 
 /// A connection that was idle for so long is not used again: origins usually close later (contract
 /// 2.6). The pool looks for such connections as often as this, so one may stay open for twice as long.
@@ -84,7 +85,7 @@ impl Upstream {
         // Host is the origin's authority alone: the client writes it for HTTP/1.1, and h2 has
         // its pseudo-header.
         request.headers_mut().remove(HOST);
-        let request = content::settle(request).await?;
+        let (request, upload) = Upload::watch(content::settle(request).await?);
         let response = self.exchange(request, &options).await?;
         if is_over_limits(response.headers()) {
             return Err(WasiError::HttpResponseHeaderSectionSize(None));
@@ -92,8 +93,8 @@ impl Upstream {
         if is_coded(&response) {
             return Err(WasiError::HttpResponseTransferCoding(None));
         }
-        let silence = options.between_bytes_timeout;
-        Ok(response.map(|body| AnswerBody::new(body, silence).boxed_unsync()))
+        let response = AnswerBody::wrap(response, upload, options.between_bytes_timeout);
+        Ok(response.map(BodyExt::boxed_unsync))
     }
 
     async fn exchange(

@@ -8,6 +8,7 @@ mod failure;
 mod resolve;
 mod socket;
 mod tls;
+mod upload;
 
 pub(crate) use client::Upstream;
 pub(crate) use resolve::Route;
