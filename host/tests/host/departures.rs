@@ -166,6 +166,8 @@ async fn a_client_that_has_ended_its_half_ends_the_request_upstream() {
     let host = origin::host(&authority, &[&origin]);
     let mut client = client::tls(host.address).await;
     client.send(client::request("GET", "/ready")).await;
+    until("the request upstream", || origin.connections() == 1).await;
+    client.hears_nothing_for(std::time::Duration::from_millis(100)).await;
     client.0.shutdown().await.unwrap();
     timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
 }
