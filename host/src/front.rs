@@ -13,19 +13,19 @@ use messageweave_lb::policy::authority::{Authority, MalformedHost};
 use messageweave_lb::policy::reply::Reply;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
+use crate::arguments::Limits;
 use crate::instance::{self, Pool, RequestBody, ResponseBody};
 
 /// Answers one request, by the component unless the host has to refuse it.
 pub(crate) async fn respond(
     pool: Arc<Pool>,
     scheme: Scheme,
-    max_fields: usize,
+    limits: &Limits,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
     let request = RequestBody::of(request);
-    if request.headers().len() > max_fields {
-        let text = "request header fields too many";
-        return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text);
+    if is_over_limits(&request, limits) {
+        return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "request head too large");
     }
     if judge_host(&request).is_err() {
         return of_policy(Reply::malformed_host());
@@ -34,6 +34,16 @@ pub(crate) async fn respond(
         Ok(response) => response,
         Err(fault) => plain(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string()),
     }
+}
+
+/// The exact limits: hyper's own are those of its buffer, and h2 has none on the number of fields.
+/// Counts as HTTP/1.1 writes a head, line by line.
+fn is_over_limits<B>(request: &Request<B>, limits: &Limits) -> bool {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let size = request.method().as_str().len() + target + fields.sum::<usize>();
+    let exceeds = |count: usize, limit: u32| u32::try_from(count).map_or(true, |count| count > limit);
+    exceeds(size, limits.max_head_bytes) || exceeds(request.headers().len(), limits.max_head_fields)
 }
 
 /// HTTP/1 has to carry Host even when the target is in absolute form (RFC 9112 section 3.2);

@@ -46,20 +46,21 @@ fn bind(address: SocketAddr, only_v6: bool) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Accepts until the host stops; a connection waits to be accepted while there are too many.
+/// Accepts until the host stops. A connection beyond the limit waits for a place before its first
+/// byte is read, and those behind it wait in the system's queue.
 pub(crate) async fn accept(host: Arc<Host>, listener: TcpListener) {
     let mut stopping = host.stopping();
     loop {
         let next = async {
-            let place = host.place().await?;
-            Some((listener.accept().await, place))
+            let (stream, _) = listener.accept().await?;
+            Ok::<_, io::Error>((stream, host.place().await))
         };
         let accepted = tokio::select! {
             accepted = next => accepted,
-            () = stopping.wait() => None,
+            () = stopping.wait() => return,
         };
         match accepted {
-            Some((Ok((stream, _)), place)) => {
+            Ok((stream, place)) => {
                 prepare(&stream);
                 let host = Arc::clone(&host);
                 tokio::spawn(async move {
@@ -67,8 +68,7 @@ pub(crate) async fn accept(host: Arc<Host>, listener: TcpListener) {
                     drop(place);
                 });
             }
-            Some((Err(_), _)) => tokio::time::sleep(BREATHER).await,
-            None => return,
+            Err(_) => tokio::time::sleep(BREATHER).await,
         }
     }
 }

@@ -78,6 +78,7 @@ async fn serve(arguments: ServeArguments) -> Result<(), String> {
     let limits = arguments.limits;
     let source = Source::new(arguments, demo, engine);
     let loaded = source.load()?;
+    Arc::clone(&loaded.instances).warm().await?;
     let places = usize::try_from(limits.max_connections.get()).unwrap_or(Semaphore::MAX_PERMITS);
     let host = Arc::new(Host {
         limits,

@@ -12,8 +12,8 @@ use crate::policy::exchange::{Event, Request, ResponseHead};
 use crate::policy::failure::FailureClass;
 use crate::policy::safelist::Method;
 
-/// Longer than any clock of the policy, so that the host's defaults never end an attempt; in
-/// nanoseconds.
+/// Longer than any clock of the policy, so that no default of the host ends an attempt or counts a
+/// slow client against its origin; in nanoseconds.
 const NO_HOST_TIMEOUT: u64 = 1 << 52;
 
 /// Handles in the order in which they must be dropped.
@@ -122,7 +122,6 @@ impl Outlet {
 /// The policy's clocks are the only ones. A host that knows no such option keeps its own.
 fn options() -> RequestOptions {
     let options = RequestOptions::new();
-    let _ = options.set_connect_timeout(Some(NO_HOST_TIMEOUT));
     let _ = options.set_first_byte_timeout(Some(NO_HOST_TIMEOUT));
     let _ = options.set_between_bytes_timeout(Some(NO_HOST_TIMEOUT));
     options

@@ -77,14 +77,15 @@ fn split_literal(rest: &str) -> Result<(String, Option<&str>), MalformedHost> {
     Ok((format!("[{}]", address.to_ascii_lowercase()), port))
 }
 
-/// `Example.com.:8443`
+/// `Example.com.:8443`; an empty label is no name, as nginx has it.
 fn split_name(text: &str) -> Result<(String, Option<&str>), MalformedHost> {
     let (name, port) = match text.split_once(':') {
         Some((name, port)) => (name, Some(port)),
         None => (text, None),
     };
     let name = name.strip_suffix('.').unwrap_or(name);
-    if name.is_empty() || !name.bytes().all(is_name_byte) {
+    let whole_labels = !name.split('.').any(str::is_empty);
+    if !whole_labels || !name.bytes().all(is_name_byte) || has_half_an_escape(name) {
         return Err(MalformedHost);
     }
     Ok((name.to_ascii_lowercase(), port))
@@ -94,6 +95,15 @@ fn split_name(text: &str) -> Result<(String, Option<&str>), MalformedHost> {
 /// Host lines puts one between them.
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(&byte)
+}
+
+/// A `%` that does not begin an escape (RFC 3986 section 2.1).
+fn has_half_an_escape(name: &str) -> bool {
+    let is_whole = |after: &str| {
+        let digits = after.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    !name.split('%').skip(1).all(is_whole)
 }
 
 fn parse_port(digits: &str) -> Result<u16, MalformedHost> {
@@ -124,6 +134,7 @@ mod tests {
             ("[2001:DB8::1]", "[2001:db8::1]"),
             ("[::1]:8443", "[::1]:8443"),
             ("127.0.0.1:80", "127.0.0.1"),
+            ("a%2Db", "a%2db"),
         ];
         for (host, expected) in cases {
             assert_eq!(https(host).as_deref(), Ok(expected), "{host}");
@@ -155,6 +166,14 @@ mod tests {
             "::1",
             "b\u{fc}cher.example",
             "a\u{7f}",
+            "..",
+            "a..",
+            "a..b",
+            ".a",
+            "a%",
+            "a%2",
+            "a%zz",
+            "a%+1",
         ];
         for host in cases {
             assert_eq!(https(host), Err(MalformedHost), "{host:?}");

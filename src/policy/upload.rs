@@ -89,9 +89,12 @@ impl Upload {
     }
 
     /// Bytes were read from the client. False when there is no memory for them: the body can't be
-    /// delivered whole any more.
+    /// delivered whole any more. What comes after the end, or where there is no body, is no part of it.
     #[must_use]
     pub fn keep(&mut self, chunk: Vec<u8>) -> bool {
+        if self.ended {
+            return true;
+        }
         if self.intact && self.buffer.len().saturating_add(chunk.len()) > self.cap {
             self.forget();
         }

@@ -14,8 +14,18 @@ use tokio::time::Instant;
 use crate::arguments::Limits;
 use crate::instance::ResponseBody;
 
-/// How long an h2 client has for its own goodbye after ours.
+/// How long an h2 client has for its own goodbye after GOAWAY.
 const GOODBYE: Duration = Duration::from_secs(1);
+
+/// What the clock says of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    GoOn,
+    /// It was idle for too long: end it in the way of its protocol.
+    SayGoodbye,
+    /// Its head took too long, or its goodbye: drop it.
+    Close,
+}
 
 /// The clock of one connection.
 pub(super) struct Clock {
@@ -64,21 +74,26 @@ impl Clock {
         InFlight(self)
     }
 
-    /// When to look again; while something is in flight that is only a reminder.
-    pub(super) fn deadline(&self, leaving: bool) -> Instant {
+    /// When to look again; while something is in flight that is only a reminder. `leaving` is when
+    /// the goodbye was said.
+    pub(super) fn deadline(&self, leaving: Option<Instant>) -> Instant {
         self.locked(|state| match (state.in_flight, leaving) {
-            (0, true) => state.since + GOODBYE,
-            (0, false) => state.since + self.patience(state.wait),
-            _ => Instant::now() + if leaving { GOODBYE } else { self.idle },
+            (0, Some(left)) => state.since.max(left) + GOODBYE,
+            (0, None) => state.since + self.patience(state.wait),
+            (_, Some(_)) => Instant::now() + GOODBYE,
+            (_, None) => Instant::now() + self.idle,
         })
     }
 
-    /// Whether the connection is to close now.
-    pub(super) fn is_over(&self, leaving: bool) -> bool {
-        self.locked(|state| {
-            let patience = if leaving { GOODBYE } else { self.patience(state.wait) };
-            state.in_flight == 0 && state.since.elapsed() >= patience
-        })
+    pub(super) fn verdict(&self, leaving: Option<Instant>) -> Verdict {
+        let (busy, wait) = self.locked(|state| (state.in_flight > 0, state.wait));
+        if busy || Instant::now() < self.deadline(leaving) {
+            Verdict::GoOn
+        } else if leaving.is_none() && wait == Wait::NextRequest {
+            Verdict::SayGoodbye
+        } else {
+            Verdict::Close
+        }
     }
 
     fn patience(&self, wait: Wait) -> Duration {
@@ -166,30 +181,35 @@ mod tests {
         clock.received();
         after(9).await;
         clock.received();
-        assert!(!clock.is_over(false));
+        assert_eq!(clock.verdict(None), Verdict::GoOn);
         after(1).await;
-        assert!(clock.is_over(false), "further bytes of the same head buy no time");
+        assert_eq!(clock.verdict(None), Verdict::Close, "further bytes of the same head buy no time");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_idle_connection_has_longer_than_a_head() {
+    async fn an_idle_connection_has_longer_than_a_head_and_is_told() {
         let clock = clock();
         drop(Arc::clone(&clock).begin());
         after(59).await;
-        assert!(!clock.is_over(false));
+        assert_eq!(clock.verdict(None), Verdict::GoOn);
         after(1).await;
-        assert!(clock.is_over(false));
+        assert_eq!(clock.verdict(None), Verdict::SayGoodbye);
+        let told = Some(Instant::now());
+        assert_eq!(clock.verdict(told), Verdict::GoOn);
+        after(1).await;
+        assert_eq!(clock.verdict(told), Verdict::Close);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_in_flight_is_never_over() {
         let clock = clock();
+        let told = Some(Instant::now());
         let in_flight = Arc::clone(&clock).begin();
         after(400).await;
-        assert!(!clock.is_over(false) && !clock.is_over(true));
+        assert_eq!((clock.verdict(None), clock.verdict(told)), (Verdict::GoOn, Verdict::GoOn));
         drop(in_flight);
-        assert!(!clock.is_over(true));
+        assert_eq!(clock.verdict(told), Verdict::GoOn);
         after(1).await;
-        assert!(clock.is_over(true));
+        assert_eq!(clock.verdict(told), Verdict::Close);
     }
 }

@@ -18,13 +18,13 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::front;
 use crate::serve::Host;
-use clock::Clock;
+use clock::{Clock, Verdict};
 use watched::Watched;
 
 /// The first byte of a TLS record that holds a handshake (RFC 8446 section 5.1). No method of
@@ -121,8 +121,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
     let in_flight = clock.begin();
-    let max_fields = usize::try_from(host.limits().max_head_fields).unwrap_or(usize::MAX);
-    let response = front::respond(host.instances(), scheme, max_fields, request).await;
+    let response = front::respond(host.instances(), scheme, host.limits(), request).await;
     Ok(response.map(|body| in_flight.until_end_of(body)))
 }
 
@@ -131,18 +130,18 @@ async fn drive(host: &Host, clock: &Clock, connection: impl GracefulConnection) 
     let mut connection = pin!(connection);
     let mut stopping = host.stopping();
     let mut stopped = pin!(stopping.wait());
-    let mut leaving = false;
+    let mut leaving = None;
     let mut armed = clock.deadline(leaving);
     let mut alarm = pin!(tokio::time::sleep_until(armed));
     poll_fn(|cx| {
-        if !leaving && stopped.as_mut().poll(cx).is_ready() {
-            leaving = true;
+        if leaving.is_none() && stopped.as_mut().poll(cx).is_ready() {
+            leaving = Some(Instant::now());
             connection.as_mut().graceful_shutdown();
         }
-        if connection.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
         loop {
+            if connection.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
             let deadline = clock.deadline(leaving);
             // A later deadline waits for the alarm that is set: setting it costs more than
             // looking again once.
@@ -153,8 +152,13 @@ async fn drive(host: &Host, clock: &Clock, connection: impl GracefulConnection) 
             if alarm.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            if clock.is_over(leaving) {
-                return Poll::Ready(());
+            match clock.verdict(leaving) {
+                Verdict::GoOn => {}
+                Verdict::SayGoodbye => {
+                    leaving = Some(Instant::now());
+                    connection.as_mut().graceful_shutdown();
+                }
+                Verdict::Close => return Poll::Ready(()),
             }
         }
     })

@@ -1,7 +1,10 @@
 //! One request through one instance.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use http::{Request, Response};
 use tokio::sync::oneshot;
@@ -13,7 +16,7 @@ use wasmtime_wasi_http::p2::types::{HostIncomingRequest, HostResponseOutparam};
 
 use super::pool::{Lease, Pool};
 use super::request_body::RequestBody;
-use super::response_body::{AbortOnDrop, ComponentBody, ResponseBody};
+use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
 
 /// The component gave no answer: it trapped before the head, or broke the rules of its world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +44,26 @@ pub(crate) async fn answer(
     let call = Call::new(lease, returned_sender, scheme, request, head_sender);
     let task = tokio::spawn(call.map_err(|error| report(&error))?.run());
     let task = AbortOnDrop::new(task.abort_handle());
-    match head.await {
-        Ok(Ok(response)) => Ok(ComponentBody::wrap(response, &method, returned, task)),
-        // Said by the component in place of an answer, or the sender went with the store.
-        Ok(Err(_)) | Err(_) => Err(Fault),
+    let (head, outcome) = first_of(head, Outcome::Running(returned)).await;
+    match head {
+        Some(Ok(response)) => Ok(ComponentBody::wrap(response, &method, outcome, task)),
+        // Said by the component in place of an answer, or it said nothing at all.
+        Some(Err(_)) | None => Err(Fault),
     }
+}
+
+/// The head, or the end of the call without one: a component that returns may have kept its
+/// outparam, so the head's sender alone does not tell.
+async fn first_of(mut head: oneshot::Receiver<Head>, mut outcome: Outcome) -> (Option<Head>, Outcome) {
+    let head = poll_fn(|cx| {
+        let running = matches!(outcome.poll(cx), Outcome::Running(_));
+        match Pin::new(&mut head).poll(cx) {
+            Poll::Ready(head) => Poll::Ready(head.ok()),
+            Poll::Pending if running => Poll::Pending,
+            Poll::Pending => Poll::Ready(None),
+        }
+    });
+    (head.await, outcome)
 }
 
 type Head = Result<Response<HyperOutgoingBody>, ErrorCode>;

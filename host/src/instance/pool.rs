@@ -63,6 +63,14 @@ impl Pool {
         Ok(Lease { instance, pool: self, permit })
     }
 
+    /// Makes the first instance, so that a component that cannot live under the flags is found
+    /// before a request finds it.
+    pub(crate) async fn warm(self: Arc<Self>) -> Result<(), String> {
+        let lease = self.lease().await.map_err(|error| format!("--component: {error:#}"))?;
+        lease.give_back();
+        Ok(())
+    }
+
     /// No further reuse: a newer configuration has taken over.
     pub(crate) fn retire(&self) {
         let idle = self.locked(Option::take);

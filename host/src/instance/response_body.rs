@@ -6,6 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
@@ -14,7 +15,12 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
+use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::WasiBody;
+
+/// Between the last bytes of a body and its breaking off. hyper throws away what it has not written
+/// yet when a body fails, on h2 the head too: this is the time in which it is written.
+const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// The body of every answer: the host's own text, or what the component writes.
 pub(crate) enum ResponseBody {
@@ -70,19 +76,26 @@ pub(crate) struct ComponentBody {
     /// Bytes to come, where content-length says so: the reader may then never ask for the end.
     left: Option<u64>,
     outcome: Outcome,
+    breaking: Option<Breaking>,
     task: AbortOnDrop,
+}
+
+/// A body that is about to break off.
+struct Breaking {
+    reason: BrokenOff,
+    last_words: Pin<Box<Sleep>>,
 }
 
 /// How the component's call ended. The sender goes before the store does, so an end of the body
 /// that the store's death made is always preceded by `Trapped`.
-enum Outcome {
+pub(super) enum Outcome {
     Running(oneshot::Receiver<()>),
     Returned,
     Trapped,
 }
 
 impl Outcome {
-    fn poll(&mut self, cx: &mut Context<'_>) -> &Self {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> &Self {
         if let Self::Running(returned) = self
             && let Poll::Ready(result) = Pin::new(returned).poll(cx)
         {
@@ -96,7 +109,7 @@ impl ComponentBody {
     pub(super) fn wrap(
         response: Response<WasiBody>,
         method: &Method,
-        returned: oneshot::Receiver<()>,
+        outcome: Outcome,
         mut task: AbortOnDrop,
     ) -> Response<ResponseBody> {
         let left = if has_no_body(method, response.status()) || response.body().is_end_stream() {
@@ -107,35 +120,35 @@ impl ComponentBody {
         if left == Some(0) {
             task.disarm();
         }
-        response.map(|written| {
-            let outcome = Outcome::Running(returned);
-            ResponseBody::Component(Self { written, left, outcome, task })
-        })
+        response.map(|written| ResponseBody::Component(Self { written, left, outcome, breaking: None, task }))
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        // Asked before the body: everything written before a return is then in sight.
-        let ended = !matches!(self.outcome.poll(cx), Outcome::Running(_));
-        match Pin::new(&mut self.written).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => {
-                self.count(&frame);
-                Poll::Ready(Some(Ok(frame)))
+        loop {
+            if let Some(breaking) = &mut self.breaking {
+                return breaking.last_words.as_mut().poll(cx).map(|()| Some(Err(breaking.reason)));
             }
-            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(BrokenOff::Aborted))),
-            Poll::Ready(None) => Poll::Ready(self.end(cx)),
-            Poll::Pending if ended => Poll::Ready(Some(Err(BrokenOff::Unfinished))),
-            Poll::Pending => Poll::Pending,
+            // Asked before the body: everything written before a return is then in sight.
+            let ended = !matches!(self.outcome.poll(cx), Outcome::Running(_));
+            let reason = match Pin::new(&mut self.written).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.count(&frame);
+                    return Poll::Ready(Some(Ok(frame)));
+                }
+                Poll::Ready(None) if self.is_true_end(cx) => {
+                    self.task.disarm();
+                    return Poll::Ready(None);
+                }
+                Poll::Pending if !ended => return Poll::Pending,
+                Poll::Ready(Some(Err(_))) => BrokenOff::Aborted,
+                Poll::Ready(None) | Poll::Pending => BrokenOff::Unfinished,
+            };
+            self.breaking = Some(Breaking { reason, last_words: Box::pin(sleep(LAST_WORDS)) });
         }
     }
 
-    fn end(&mut self, cx: &mut Context<'_>) -> Option<Result<Frame<Bytes>, BrokenOff>> {
-        let complete = self.left.is_none_or(|left| left == 0);
-        if complete && !matches!(self.outcome.poll(cx), Outcome::Trapped) {
-            self.task.disarm();
-            None
-        } else {
-            Some(Err(BrokenOff::Unfinished))
-        }
+    fn is_true_end(&mut self, cx: &mut Context<'_>) -> bool {
+        self.left.is_none_or(|left| left == 0) && !matches!(self.outcome.poll(cx), Outcome::Trapped)
     }
 
     fn count(&mut self, frame: &Frame<Bytes>) {

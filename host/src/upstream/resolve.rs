@@ -1,5 +1,5 @@
-//! Where a name leads: `--resolve` first, loopback for `localhost` (RFC 6761 section 6.3), the
-//! system's resolver for the rest.
+//! Where a name leads: `--resolve` first, loopback for `localhost` (RFC 6761 section 6.3), nowhere
+//! for `invalid` (section 6.4), the system's resolver for the rest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -110,8 +110,11 @@ impl Service<Name> for Resolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         Box::pin(async move {
-            if is_loopback_name(name.as_str()) {
+            if is_within(name.as_str(), "localhost") {
                 return Ok(loopback().into_iter());
+            }
+            if is_within(name.as_str(), "invalid") {
+                return Err(Unresolvable);
             }
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
             let found: Vec<_> = found.map_err(|_| Unresolvable)?.collect();
@@ -120,9 +123,10 @@ impl Service<Name> for Resolver {
     }
 }
 
-fn is_loopback_name(name: &str) -> bool {
+/// The domain itself, or a name below it.
+fn is_within(name: &str, domain: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
+    name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 fn loopback() -> Vec<SocketAddr> {
@@ -165,6 +169,11 @@ mod tests {
             let found = Resolver.call(name.parse().unwrap()).await.unwrap();
             assert!(found.into_iter().all(|address| address.ip().is_loopback()), "{name}");
         }
-        assert!(!is_loopback_name("notlocalhost") && !is_loopback_name("localhost.example"));
+        assert!(!is_within("notlocalhost", "localhost") && !is_within("localhost.example", "localhost"));
+    }
+
+    #[tokio::test]
+    async fn invalid_names_lead_nowhere_without_the_system() {
+        assert!(Resolver.call("a.invalid".parse().unwrap()).await.is_err());
     }
 }

@@ -246,6 +246,11 @@ impl<'s> Exchange<'s> {
     /// Takes one event and says what to do.
     pub fn on(&mut self, event: Event, now: Millis) -> Action<'s> {
         self.clock.advance(now);
+        let event = match event {
+            // No sign of life: a client that sends nothing is silent.
+            Event::Chunk(chunk) if chunk.is_empty() => Event::Elapsed,
+            event => event,
+        };
         match self.state {
             State::AwaitingHead => self.on_while_open(event),
             State::AwaitingFirstBytes => self.on_first_bytes(event),
@@ -256,7 +261,6 @@ impl<'s> Exchange<'s> {
 
     fn on_first_bytes(&mut self, event: Event) -> Action<'s> {
         match event {
-            Event::Chunk(chunk) if chunk.is_empty() => self.wait(),
             Event::Chunk(_) | Event::ClientEnded => match self.take_from_client(event) {
                 true => self.send(),
                 false => self.fail(OUT_OF_MEMORY),

@@ -10,3 +10,9 @@
 //! The format of a case is described in `tests/cases/README.md`; `case` is its parser.
 
 pub mod case;
+pub mod check;
+pub mod client;
+pub mod corpus;
+pub mod driver;
+pub mod evidence;
+pub mod origin;

@@ -16,10 +16,7 @@ fn every_case_file_is_well_formed() {
 #[test]
 fn an_unknown_key_is_an_error_that_names_file_and_key() {
     for (key, text) in [
-        (
-            "wyh",
-            "why = \"x\"\nwyh = 1\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200 }",
-        ),
+        ("wyh", "why = \"x\"\nwyh = 1\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200 }"),
         (
             "stats",
             "why = \"x\"\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200, stats = 1 }",
@@ -40,16 +37,10 @@ fn an_unknown_key_is_an_error_that_names_file_and_key() {
             "first",
             "why = \"x\"\nfirst = \"https://z.example\"\n[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200 }",
         ),
-        (
-            "answer",
-            "why = \"x\"\n[[step]]\nrequest = { target = \"/\" }\nanswer = { }",
-        ),
+        ("answer", "why = \"x\"\n[[step]]\nrequest = { target = \"/\" }\nanswer = { }"),
     ] {
         let fault = load_text(key, text).expect_err(key);
-        assert!(
-            fault.contains(key) && fault.contains(".toml"),
-            "{key}: {fault}"
-        );
+        assert!(fault.contains(key) && fault.contains(".toml"), "{key}: {fault}");
     }
 }
 

@@ -86,12 +86,15 @@ impl Piece {
             Self::Repeat { text, bytes } => (text, *bytes),
             Self::Pause(_) | Self::End(_) => (&[], 0),
         };
-        let mut source = text.iter().copied().cycle();
-        let mut left = total;
+        // One block holds every run of a repeated text, whatever its phase.
+        let size = (most as u64).min(total) as usize;
+        let block: Vec<u8> = text.iter().copied().cycle().take(size + text.len()).collect();
+        let mut sent = 0;
         std::iter::from_fn(move || {
-            let size = left.min(most as u64);
-            left -= size;
-            (size > 0).then(|| source.by_ref().take(size as usize).collect())
+            let run = (total - sent).min(size as u64) as usize;
+            let phase = (sent % text.len().max(1) as u64) as usize;
+            sent += run as u64;
+            block.get(phase..phase + run).filter(|run| !run.is_empty()).map(<[u8]>::to_vec)
         })
     }
 }
@@ -202,14 +205,9 @@ impl<'de> Visitor<'de> for PieceVisitor {
                 pause_ms: None,
                 end: None,
             } => Ok(Piece::Bytes(text.into_bytes())),
-            RawPiece {
-                text: None,
-                raw: Some(raw),
-                repeat: None,
-                bytes: None,
-                pause_ms: None,
-                end: None,
-            } => Ok(Piece::Bytes(raw)),
+            RawPiece { text: None, raw: Some(raw), repeat: None, bytes: None, pause_ms: None, end: None } => {
+                Ok(Piece::Bytes(raw))
+            }
             RawPiece {
                 text: None,
                 raw: None,
@@ -217,10 +215,7 @@ impl<'de> Visitor<'de> for PieceVisitor {
                 bytes: Some(bytes),
                 pause_ms: None,
                 end: None,
-            } if !text.is_empty() => Ok(Piece::Repeat {
-                text: text.into_bytes(),
-                bytes,
-            }),
+            } if !text.is_empty() => Ok(Piece::Repeat { text: text.into_bytes(), bytes }),
             RawPiece {
                 text: None,
                 raw: None,
@@ -229,14 +224,9 @@ impl<'de> Visitor<'de> for PieceVisitor {
                 pause_ms: Some(pause),
                 end: None,
             } => Ok(Piece::Pause(pause)),
-            RawPiece {
-                text: None,
-                raw: None,
-                repeat: None,
-                bytes: None,
-                pause_ms: None,
-                end: Some(end),
-            } => Ok(Piece::End(end)),
+            RawPiece { text: None, raw: None, repeat: None, bytes: None, pause_ms: None, end: Some(end) } => {
+                Ok(Piece::End(end))
+            }
             _ => Err(de::Error::custom(
                 "a piece is exactly one of \"text\", { text }, { raw }, { repeat, bytes }, { pause_ms }, { end }",
             )),

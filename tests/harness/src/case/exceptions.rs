@@ -30,9 +30,7 @@ impl Exceptions {
     /// The entry for a case on a driver.
     #[must_use]
     pub fn find(&self, case: &str, driver: &str) -> Option<&Exception> {
-        self.exception
-            .iter()
-            .find(|entry| entry.case == case && entry.driver == driver)
+        self.exception.iter().find(|entry| entry.case == case && entry.driver == driver)
     }
 
     /// What is wrong with the list itself.
@@ -40,30 +38,19 @@ impl Exceptions {
     pub fn faults(&self, cases: &[Case], drivers: &[&str]) -> Vec<String> {
         let mut faults = Vec::new();
         for (index, entry) in self.exception.iter().enumerate() {
-            let Exception {
-                case,
-                driver,
-                reason,
-            } = entry;
+            let Exception { case, driver, reason } = entry;
             if !cases.iter().any(|known| known.name == *case) {
                 faults.push(format!("exceptions.toml: no case is named {case:?}"));
             }
             if !drivers.contains(&driver.as_str()) {
-                faults.push(format!(
-                    "exceptions.toml: no driver is named {driver:?} ({case})"
-                ));
+                faults.push(format!("exceptions.toml: no driver is named {driver:?} ({case})"));
             }
             if reason.trim().is_empty() {
                 faults.push(format!("exceptions.toml: {case} on {driver} has no reason"));
             }
             let earlier = self.exception.iter().take(index);
-            if earlier
-                .into_iter()
-                .any(|other| other.case == *case && other.driver == *driver)
-            {
-                faults.push(format!(
-                    "exceptions.toml: {case} on {driver} is listed twice"
-                ));
+            if earlier.into_iter().any(|other| other.case == *case && other.driver == *driver) {
+                faults.push(format!("exceptions.toml: {case} on {driver} is listed twice"));
             }
         }
         faults

@@ -110,6 +110,8 @@ pub struct Seen {
     /// Whether all of the body came.
     #[serde(default)]
     pub complete: Complete,
+    /// Whether the balancer dropped the request before its answer was complete.
+    pub abandoned: Option<bool>,
 }
 
 /// How the body of a request at an origin was delimited.
@@ -162,15 +164,11 @@ impl<'de> Visitor<'de> for Statuses {
     }
 
     fn visit_i64<E: de::Error>(self, status: i64) -> Result<Vec<u16>, E> {
-        u16::try_from(status)
-            .map(|status| vec![status])
-            .map_err(E::custom)
+        u16::try_from(status).map(|status| vec![status]).map_err(E::custom)
     }
 
     fn visit_u64<E: de::Error>(self, status: u64) -> Result<Vec<u16>, E> {
-        u16::try_from(status)
-            .map(|status| vec![status])
-            .map_err(E::custom)
+        u16::try_from(status).map(|status| vec![status]).map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vec<u16>, A::Error> {

@@ -24,10 +24,7 @@ pub fn load_all(root: &Path) -> Result<(Vec<Case>, Exceptions), Vec<String>> {
             continue;
         }
         for file in entries(&topic, &mut faults) {
-            if file
-                .extension()
-                .is_some_and(|extension| extension == "toml")
-            {
+            if file.extension().is_some_and(|extension| extension == "toml") {
                 match load_file(root, &file) {
                     Ok(case) => cases.push(case),
                     Err(fault) => faults.push(fault),
@@ -44,27 +41,28 @@ pub fn load_all(root: &Path) -> Result<(Vec<Case>, Exceptions), Vec<String>> {
             Exceptions::default()
         }
     };
-    if faults.is_empty() {
-        Ok((cases, exceptions))
-    } else {
-        Err(faults)
-    }
+    if faults.is_empty() { Ok((cases, exceptions)) } else { Err(faults) }
 }
 
-/// One case.
+/// One case from its file.
 ///
 /// # Errors
 /// What is wrong with the file, naming it and the key.
 pub fn load_file(root: &Path, file: &Path) -> Result<Case, String> {
     let named = file.strip_prefix(root).unwrap_or(file);
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", named.display()))?;
-    let mut case: Case =
-        toml::from_str(&text).map_err(|error| format!("{}: {error}", named.display()))?;
-    case.name = named
-        .with_extension("")
-        .to_string_lossy()
-        .replace('\\', "/");
-    validate(&case).map_err(|rule| format!("{}: {rule}", named.display()))?;
+    let name = named.with_extension("").to_string_lossy().replace('\\', "/");
+    parse(&name, &text).map_err(|fault| format!("{}: {fault}", named.display()))
+}
+
+/// One case from its text.
+///
+/// # Errors
+/// What is wrong with it, naming the key.
+pub fn parse(name: &str, text: &str) -> Result<Case, String> {
+    let mut case: Case = toml::from_str(text).map_err(|error| error.to_string())?;
+    name.clone_into(&mut case.name);
+    validate(&case)?;
     Ok(case)
 }
 
@@ -75,10 +73,7 @@ fn load_exceptions(file: &Path) -> Result<Exceptions, String> {
 
 fn entries(folder: &Path, faults: &mut Vec<String>) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = match fs::read_dir(folder) {
-        Ok(entries) => entries
-            .filter_map(Result::ok)
-            .map(|entry| entry.path())
-            .collect(),
+        Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
         Err(error) => {
             faults.push(format!("{}: {error}", folder.display()));
             Vec::new()

@@ -16,10 +16,8 @@ use serde::Deserialize;
 pub use content::{Body, Ending, HeaderField, Piece, Text};
 pub use exceptions::{Exception, Exceptions};
 pub use expect::{Answer, Arrival, Complete, Ends, LogLines, Seen, SeenFraming, Within};
-pub use load::{cases_directory, load_all, load_file};
-pub use origin::{
-    Close, ConnectionFault, Origin, Protocol, RequestFault, ResponseFraming, Turn, Unreached,
-};
+pub use load::{cases_directory, load_all, load_file, parse};
+pub use origin::{Close, ConnectionFault, Origin, Protocol, RequestFault, ResponseFraming, Turn, Unreached};
 pub use request::{Over, Request, RequestFraming};
 
 /// One file of the corpus.

@@ -1,0 +1,73 @@
+//! A client that goes away takes its request to the origin along; an origin that breaks off is
+//! not covered up.
+
+use std::sync::Arc;
+
+use tokio::io::AsyncReadExt;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::client;
+use crate::origin::{self, Origin, read_head, write};
+use crate::process::{PATIENCE, until};
+use crate::trust::Authority;
+
+/// An origin that says `head` after the request and then waits for the connection to end.
+async fn waiting(authority: &Authority, head: &'static str, ended: Arc<Notify>) -> Origin {
+    Origin::new(authority, "a.example", move |mut stream, _| {
+        let ended = Arc::clone(&ended);
+        async move {
+            read_head(&mut stream).await;
+            write(&mut stream, head).await;
+            // An end of any kind: close_notify, end of stream or reset.
+            while let Ok(1..) = stream.read(&mut [0; 64]).await {}
+            ended.notify_one();
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_before_the_head_ends_the_request_upstream() {
+    let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
+    let origin = waiting(&authority, "", Arc::clone(&ended)).await;
+    let host = origin::host(&authority, &[&origin]);
+    let mut client = client::tls(host.address).await;
+    client.send(client::request("GET", "/ready")).await;
+    until("the request upstream", || origin.connections() == 1).await;
+    client.hears_nothing_for(std::time::Duration::from_millis(100)).await;
+    drop(client);
+    timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_in_the_body_ends_the_request_upstream() {
+    let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart";
+    let origin = waiting(&authority, head, Arc::clone(&ended)).await;
+    let host = origin::host(&authority, &[&origin]);
+    let mut client = client::tls(host.address).await;
+    client.send(client::request("GET", "/ready")).await;
+    client.until("part").await;
+    drop(client);
+    timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
+}
+
+#[tokio::test]
+async fn a_body_that_an_origin_cuts_breaks_off_for_the_client() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n",
+    ] {
+        let authority = Authority::new();
+        let origin = Origin::new(&authority, "a.example", move |mut stream, _| async move {
+            read_head(&mut stream).await;
+            write(&mut stream, answer).await;
+        })
+        .await;
+        let host = origin::host(&authority, &[&origin]);
+        let got = client::get(host.address, "/ready").await;
+        assert_eq!(got.status, 200);
+        assert!(got.text().contains("part") && got.body.len() < 100 && !got.ends_whole(), "{got:?}");
+    }
+}

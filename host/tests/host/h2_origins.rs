@@ -1,0 +1,136 @@
+//! Origins that speak h2 by ALPN.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use h2::Reason;
+use h2::server::{Connection, SendResponse};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::client;
+use crate::origin::{self, Origin};
+use crate::trust::Authority;
+
+type Server = Connection<TlsStream<TcpStream>, bytes::Bytes>;
+type Exchange = (Request<h2::RecvStream>, SendResponse<bytes::Bytes>);
+
+/// An h2 origin whose connections are played by a function.
+async fn h2<F>(authority: &Authority, play: impl Fn(Server) -> F + Send + Sync + 'static) -> Origin
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let acceptor = TlsAcceptor::from(authority.server("a.example", &["h2"]));
+    let play = Arc::new(play);
+    Origin::raw("a.example", move |stream, _| {
+        let (acceptor, play) = (acceptor.clone(), Arc::clone(&play));
+        async move {
+            let stream = acceptor.accept(stream).await.unwrap();
+            play(h2::server::handshake(stream).await.unwrap()).await;
+        }
+    })
+    .await
+}
+
+async fn next(server: &mut Server) -> Exchange {
+    server.accept().await.unwrap().unwrap()
+}
+
+/// Drives what is queued, until the other side has ended the connection.
+async fn finish(mut server: Server) {
+    while let Some(Ok(_)) = server.accept().await {}
+}
+
+fn answer(reply: &mut SendResponse<bytes::Bytes>, headers: HeaderMap, body: &str) {
+    let mut response = Response::new(());
+    *response.headers_mut() = headers;
+    let mut stream = reply.send_response(response, false).unwrap();
+    stream.send_data(body.to_owned().into(), true).unwrap();
+}
+
+#[tokio::test]
+async fn requests_share_one_connection_and_name_the_origin_once() {
+    let authority = Authority::new();
+    let origin = h2(&authority, |mut server| async move {
+        while let Some(Ok((request, mut reply))) = server.accept().await {
+            let host = request.headers().contains_key("host");
+            answer(&mut reply, HeaderMap::new(), &format!("{} host: {host}", request.uri()));
+        }
+    })
+    .await;
+    let host = origin::host(&authority, &[&origin]);
+    for _ in 0..3 {
+        let got = client::get(host.address, "/ready?a=%20").await;
+        assert!(got.text().contains("https://a.example/ready?a=%20 host: false"), "{got:?}");
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+#[tokio::test]
+async fn refusals_of_h2_are_a_reset() {
+    for reason in [Reason::REFUSED_STREAM, Reason::INTERNAL_ERROR] {
+        let authority = Authority::new();
+        let origin = h2(&authority, move |mut server| async move {
+            let (_, mut reply) = next(&mut server).await;
+            reply.send_reset(reason);
+            finish(server).await;
+        })
+        .await;
+        let got = client::get(origin::host(&authority, &[&origin]).address, "/ready").await;
+        assert!(got.text().ends_with("(reset)"), "{reason:?}: {got:?}");
+    }
+}
+
+#[tokio::test]
+async fn goaway_under_a_request_is_a_reset() {
+    let authority = Authority::new();
+    let origin = h2(&authority, |mut server| async move {
+        let _unanswered = next(&mut server).await;
+        server.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+        finish(server).await;
+    })
+    .await;
+    let got = client::get(origin::host(&authority, &[&origin]).address, "/ready").await;
+    assert!(got.text().ends_with("(reset)"), "{got:?}");
+}
+
+#[tokio::test]
+async fn a_body_reset_breaks_off_for_the_client() {
+    let authority = Authority::new();
+    let origin = h2(&authority, |mut server| async move {
+        let (_, mut reply) = next(&mut server).await;
+        let mut stream = reply.send_response(Response::new(()), false).unwrap();
+        stream.send_data("part".into(), false).unwrap();
+        // Data goes out before the reset that follows it.
+        tokio::select! {
+            _ = server.accept() => {}
+            () = tokio::time::sleep(std::time::Duration::from_millis(300)) => {}
+        }
+        stream.send_reset(Reason::INTERNAL_ERROR);
+        finish(server).await;
+    })
+    .await;
+    let host = origin::host(&authority, &[&origin]);
+    let got = client::get(host.address, "/ready").await;
+    assert!(got.text().contains("part") && !got.ends_whole(), "{got:?}");
+}
+
+#[tokio::test]
+async fn the_limits_of_a_head_are_those_of_http1() {
+    for (count, long, status) in [(2000, 1, 200), (2001, 1, 503), (10, 12_000, 200), (10, 14_000, 503)] {
+        let authority = Authority::new();
+        let origin = h2(&authority, move |mut server| async move {
+            let (_, mut reply) = next(&mut server).await;
+            let value = HeaderValue::try_from("y".repeat(long)).unwrap();
+            let field = |n| (HeaderName::try_from(format!("x-{n}")).unwrap(), value.clone());
+            answer(&mut reply, (0..count).map(field).collect(), "");
+            finish(server).await;
+        })
+        .await;
+        let got = client::get(origin::host(&authority, &[&origin]).address, "/ready").await;
+        assert_eq!(got.status, status, "{count} fields of {long}: {:?}", got.head.len());
+        assert!(status == 200 || got.text().ends_with("(limit)"), "{got:?}");
+    }
+}

@@ -1,0 +1,24 @@
+//! The host as a process on real sockets: what is its own, not the policy's.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod check;
+mod client;
+mod connections;
+mod demo;
+mod departures;
+mod failures;
+mod faulty;
+mod h2_origins;
+mod origin;
+mod process;
+mod requests;
+mod signals;
+mod trust;
+mod uploads;

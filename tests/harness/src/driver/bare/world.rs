@@ -1,0 +1,83 @@
+//! What the steps of one case share: clock, configuration, dice, health cache, origins.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use messageweave_lb::policy::health::HealthCache;
+use messageweave_lb::policy::origin::Origin as Configured;
+use messageweave_lb::policy::plan::Plan;
+use messageweave_lb::policy::settings::Settings;
+use messageweave_lb::policy::time::Millis;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::case::{Case, Origin};
+use crate::origin::{Recorder, Script};
+
+pub(super) struct World {
+    pub(super) settings: Settings,
+    pub(super) recorder: Rc<Recorder>,
+    /// Requests to one instance: who probes, probes alone.
+    pub(super) health: Mutex<HealthCache>,
+    origins: BTreeMap<String, (Origin, RefCell<Script>)>,
+    begun: Instant,
+    dice: u64,
+    first: RefCell<Option<String>>,
+    forwarded: Cell<u64>,
+}
+
+impl World {
+    pub(super) fn new(case: &Case, dice: u64) -> Self {
+        let origins = case
+            .origin
+            .iter()
+            .map(|origin| (origin.url.clone(), (origin.clone(), RefCell::new(Script::new(origin)))));
+        Self {
+            settings: Settings::from_vars(|name| case.env.get(name).cloned()),
+            recorder: Rc::default(),
+            health: Mutex::new(HealthCache::new()),
+            origins: origins.collect(),
+            begun: Instant::now(),
+            dice,
+            first: RefCell::new(case.first.clone()),
+            forwarded: Cell::new(0),
+        }
+    }
+
+    pub(super) fn now(&self) -> Millis {
+        Millis(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn at(&self, time: Millis) -> Instant {
+        self.begun + std::time::Duration::from_millis(time.0)
+    }
+
+    pub(super) fn origin(&self, url: &str) -> Option<&(Origin, RefCell<Script>)> {
+        self.origins.get(url)
+    }
+
+    /// The dice for a plan: what makes the first request start where the case says.
+    pub(super) fn dice(&self, plan: &Plan<'_>) -> u64 {
+        let Some(first) = self.first.take() else {
+            self.forwarded.set(self.forwarded.get() + 1);
+            return self.dice.wrapping_add(self.forwarded.get() - 1);
+        };
+        let starts = |dice: &u64| plan.order(*dice).next().map(Configured::as_str) == Some(&first);
+        (0..64).find(starts).unwrap_or_else(|| {
+            self.recorder.complain(&first, "is the first of no order");
+            0
+        })
+    }
+
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let mut complaints = self.recorder.complaints();
+        for (url, (_, script)) in &self.origins {
+            let unused = script.borrow().unused();
+            if unused > 0 {
+                complaints.push(format!("{url}: {unused} turn(s) of the script were not used"));
+            }
+        }
+        complaints
+    }
+}

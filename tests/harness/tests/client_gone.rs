@@ -1,0 +1,72 @@
+//! W30: the client goes away, and the upstream request goes with it, long before any clock.
+
+use std::path::Path;
+use std::time::Duration;
+
+use messageweave_lb_harness::case::{Case, parse};
+use messageweave_lb_harness::client::send;
+use messageweave_lb_harness::driver::{Component, Host};
+use messageweave_lb_harness::evidence::Outcome;
+use messageweave_lb_harness::origin::Network;
+
+/// The clock of the attempt is far longer than what the test waits for.
+const CASE: &str = r#"
+why = "W30"
+[env]
+BACKEND_ORIGINS_JSON = '["https://a.example"]'
+LB_REQUEST_TIMEOUT_MS = "60000"
+[[origin]]
+url = "https://a.example"
+version = "ORIGIN"
+script = [TURN]
+[[step]]
+request = { target = "/ready", version = "CLIENT" }
+answer = { status = 200 }
+"#;
+
+const SILENCE: &str = "{ fault = \"silence\" }";
+const HALF: &str = "{ status = 200, length = 100, body = [\"half\", { end = \"stall\" }] }";
+const ENDLESS: &str =
+    "{ status = 200, framing = \"chunked\", body = [{ repeat = \"x\", bytes = 1_000_000_000_000 }] }";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_waits_for_its_answer_is_dropped() {
+    every_version(SILENCE).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_answer_is_silent_is_dropped() {
+    every_version(HALF).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_answer_streams_is_dropped() {
+    every_version(ENDLESS).await;
+}
+
+async fn every_version(turn: &str) {
+    for (client, origin) in [("1.1", "1.1"), ("2", "1.1"), ("1.1", "2"), ("2", "2")] {
+        let text = CASE.replace("TURN", turn).replace("ORIGIN", origin).replace("CLIENT", client);
+        let case = parse("client-gone", &text).expect("a case");
+        leaves_and_is_noticed(&case, &format!("{turn}: h{client} to h{origin}")).await;
+    }
+}
+
+async fn leaves_and_is_noticed(case: &Case, what: &str) {
+    let driver = Component::new(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("a driver");
+    let network = Network::start(case, driver.authority()).await.expect("origins");
+    let host = Host::start(&driver.launch(case, &network)).await.expect("a host");
+    let target = driver.target(&host);
+    let request = &case.step.first().expect("a step").request;
+    // Giving up drops the client's connection.
+    let outcome = send(&target, request, Duration::from_millis(500)).await;
+    assert!(matches!(outcome, Outcome::Hung), "{what}: {outcome:?}");
+    let noticed = network
+        .recorder
+        .wait(Duration::from_secs(5), |recorder| recorder.since(0).iter().any(|request| request.abandoned));
+    assert!(noticed.await, "{what}: the upstream request lives on: {:?}", network.recorder.since(0));
+    let printed = host.stop().await.expect("an orderly end");
+    let storm = printed.iter().filter(|line| !line.starts_with("listening")).count();
+    let quiet: Vec<&String> = printed.iter().filter(|line| line.contains("failed")).collect();
+    assert!(quiet.is_empty(), "{what}: {storm} lines: {printed:#?}");
+}

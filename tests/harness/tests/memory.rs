@@ -1,0 +1,70 @@
+//! Bodies stream: 256 MiB both ways through an instance whose linear memory is held under 4 MiB.
+
+use std::path::Path;
+
+use messageweave_lb_harness::case::parse;
+use messageweave_lb_harness::driver::{Component, Driver};
+
+const RESPONSE: &str = r#"
+why = "2.5: no response is held in memory"
+[env]
+BACKEND_ORIGINS_JSON = '["https://a.example"]'
+[[origin]]
+url = "https://a.example"
+script = [{ status = 200, body = [{ repeat = "256 MiB of one line\n", bytes = 268435456 }] }]
+[[step]]
+request = { target = "/api/status" }
+[step.answer]
+status = 200
+headers = [["content-length", "268435456"]]
+body = [{ repeat = "256 MiB of one line\n", bytes = 268435456 }]
+[[step.upstream]]
+origin = "https://a.example"
+method = "GET"
+target = "/api/status"
+"#;
+
+const UPLOAD: &str = r#"
+why = "2.6: of a request only the replay copy is held in memory"
+[env]
+BACKEND_ORIGINS_JSON = '["https://a.example"]'
+[[origin]]
+url = "https://a.example"
+script = [{ status = 200, body = "done" }]
+[[step]]
+[step.request]
+method = "POST"
+target = "/worker"
+body = [{ repeat = "256 MiB of one line\n", bytes = 268435456 }]
+[step.answer]
+status = 200
+body = "done"
+[[step.upstream]]
+origin = "https://a.example"
+method = "POST"
+target = "/worker"
+headers = [["content-length", "268435456"]]
+body = [{ repeat = "256 MiB of one line\n", bytes = 268435456 }]
+"#;
+
+#[test]
+fn a_response_of_256_mib_passes_through_4_mib() {
+    assert_eq!(run("4194304", RESPONSE), Ok(Vec::new()));
+}
+
+#[test]
+fn an_upload_of_256_mib_passes_through_4_mib() {
+    assert_eq!(run("4194304", UPLOAD), Ok(Vec::new()));
+}
+
+#[test]
+fn the_limit_on_the_memory_is_one() {
+    let found = run("524288", UPLOAD).expect("a run");
+    assert!(!found.is_empty(), "512 KiB are enough, so the limit is none");
+}
+
+fn run(memory: &str, text: &str) -> Result<Vec<String>, String> {
+    let case = parse("memory", text)?;
+    let driver = Component::new(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+    Ok(driver.with(&["--instance-memory", memory]).run(&case))
+}

@@ -1,0 +1,23 @@
+//! What must hold for any input at all, each as one function over bytes. The property tests and the
+//! fuzz targets run the very same functions.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "test support: a panic is how it reports"
+)]
+
+mod draws;
+mod exchange;
+mod fence;
+mod ledger;
+mod location;
+mod origin;
+mod request_head;
+mod shell;
+
+pub(crate) use exchange::check as exchange;
+pub(crate) use location::check as location;
+pub(crate) use origin::check as origin;
+pub(crate) use request_head::check as request_head;

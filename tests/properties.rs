@@ -1,0 +1,59 @@
+//! The invariants over random inputs, and over the seeds from which the fuzz targets start.
+#![allow(clippy::disallowed_methods, reason = "seeds are files; the policy itself reads none")]
+
+mod invariants;
+
+use proptest::collection::vec;
+use proptest::prelude::{ProptestConfig, any, proptest};
+use std::fs;
+use std::path::Path;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_origin_has_one_canonical_form(text in r"(https?://)?[a-zA-Z0-9.:@/\\\[\]%#? \u{fc}\u{3002}\u{ff11}-]{0,40}") {
+        invariants::origin(text.as_bytes());
+    }
+
+    #[test]
+    fn only_literals_of_the_safelist_are_forwarded(
+        request in r"(GET|PUT|POST|[a-zA-Z]{0,5}) (/ready|/worker|/|/api/config|/healthz-worker)?[/.?#%a-z0-9]{0,8}",
+        connection in r"(https?|other) ?[a-zA-Z0-9.:@%\[\]]{0,12}",
+        origins in r#"(\["https://a.example"\]|\["https://a","https://b"\]|[\[\]{}",a-z:/]{0,10})"#,
+        variables in "(LB_TRUST_FORWARDED_PROTO=[01]|LB_MAX_ATTEMPTS=[0-9]{0,3}| )",
+        fields in "((host|connection|x-forwarded-proto|cookie|te|spin-a|content-length): ?[a-z0-9,]{0,8}\n){0,5}",
+    ) {
+        invariants::request_head([request, connection, origins, variables, fields].join("\n").as_bytes());
+    }
+
+    #[test]
+    fn a_redirect_leads_only_where_it_may(
+        shape in vec(any::<u8>(), 3),
+        location in r"(https?:)?(//)?(localhost|a.example|b.example:8443|127.1|\[::1\]|[0-9.x]{0,10})?[/a-z?#%@:\\. ]{0,10}",
+    ) {
+        invariants::location(&[shape.as_slice(), location.as_bytes()].concat());
+    }
+
+    #[test]
+    fn an_exchange_keeps_every_rule_whatever_happens(events in vec(any::<u8>(), 0..400)) {
+        invariants::exchange(&events);
+    }
+}
+
+#[test]
+fn every_seed_of_the_fuzz_targets_keeps_the_invariants() {
+    for (target, check) in [
+        ("origin", invariants::origin as fn(&[u8])),
+        ("request_head", invariants::request_head),
+        ("location", invariants::location),
+        ("exchange", invariants::exchange),
+    ] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+        let seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(seeds.len() >= 5, "{target} starts from too little");
+        for seed in seeds {
+            check(&fs::read(seed).unwrap());
+        }
+    }
+}
