@@ -16,6 +16,7 @@ mod component;
 mod connection;
 mod demo;
 mod environment;
+mod envoy;
 mod front;
 mod instance;
 mod listener;
@@ -33,5 +34,8 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(arguments) => serve::run(*arguments),
         Command::Check(arguments) => check::run(arguments),
+        Command::EnvoyConfig(arguments) => envoy::print(&arguments),
+        Command::Envoy(arguments) => envoy::run(&arguments),
+        Command::EnvoyWatch(arguments) => envoy::watch(&arguments),
     }
 }

@@ -8,5 +8,5 @@ mod resolve;
 mod tls;
 
 pub(crate) use client::Upstream;
-pub(crate) use resolve::Route;
+pub(crate) use resolve::{Route, Routes};
 pub(crate) use tls::trust;

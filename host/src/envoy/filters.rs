@@ -1,0 +1,87 @@
+//! Envoy's HTTP filters, ours and its own.
+
+use messageweave_lb::policy::origin::Origin;
+use messageweave_lb_envoy::wiring::{BASIS, IMPORTS, Plugin, Role, callbacks};
+use serde_json::{Map, Value, json};
+
+use super::{Rendering, type_url};
+
+/// What Envoy adds to its own requests.
+pub(super) const PROBE_REMOVALS: [&str; 4] =
+    ["x-envoy-expected-rq-timeout-ms", "x-envoy-internal", "x-forwarded-for", "x-forwarded-proto"];
+
+/// The filter in one of its roles, as an HTTP filter.
+pub(super) fn wasm(rendering: &Rendering, role: Role) -> Value {
+    json!({
+        "name": format!("messageweave-lb.{}", role.name()),
+        "typed_config": {
+            "@type": type_url("envoy.extensions.filters.http.wasm.v3.Wasm"),
+            "config": plugin(rendering, role),
+        },
+    })
+}
+
+/// The filter as an access logger.
+pub(super) fn wasm_logger(rendering: &Rendering, role: Role) -> Value {
+    json!({
+        "@type": type_url("envoy.extensions.access_loggers.wasm.v3.WasmAccessLog"),
+        "config": plugin(rendering, role),
+    })
+}
+
+/// `envoy.extensions.wasm.v3.PluginConfig`. A trap costs the requests that are in the VM at that
+/// moment: the next one gets a new VM.
+fn plugin(rendering: &Rendering, role: Role) -> Value {
+    let origins = rendering.settings.origins().iter().map(|origin| Origin::as_str(origin).to_owned());
+    let configuration = Plugin { role, origins: origins.collect() }.encode();
+    let variables: Map<_, _> =
+        rendering.variables.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let capabilities = callbacks(role).iter().chain(BASIS).chain(IMPORTS);
+    let capabilities: Map<_, _> = capabilities.map(|name| ((*name).to_owned(), json!({}))).collect();
+    json!({
+        "name": "messageweave-lb",
+        "root_id": role.name(),
+        "vm_config": {
+            "vm_id": format!("messageweave-lb.{}", role.name()),
+            "runtime": "envoy.wasm.runtime.v8",
+            "code": { "local": Rendering::file(&rendering.filter) },
+            "environment_variables": { "key_values": variables },
+        },
+        "configuration": {
+            "@type": type_url("google.protobuf.StringValue"),
+            "value": configuration,
+        },
+        "failure_policy": "FAIL_RELOAD",
+        "reload_config": { "backoff": { "base_interval": "0.001s", "max_interval": "1s" } },
+        "capability_restriction_config": { "allowed_capabilities": capabilities },
+    })
+}
+
+/// Envoy's own filter that edits header sections.
+pub(super) fn mutation(mutations: Value) -> Value {
+    json!({
+        "name": "envoy.filters.http.header_mutation",
+        "typed_config": {
+            "@type": type_url("envoy.extensions.filters.http.header_mutation.v3.HeaderMutation"),
+            "mutations": mutations,
+        },
+    })
+}
+
+/// Sets a field, whatever was there.
+pub(super) fn overwrite(name: &str, value: &str) -> Value {
+    json!({ "append": {
+        "header": { "key": name, "value": value },
+        "append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
+    } })
+}
+
+/// The end of a chain of filters behind the router.
+pub(super) fn codec() -> Value {
+    json!({
+        "name": "envoy.filters.http.upstream_codec",
+        "typed_config": {
+            "@type": type_url("envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec"),
+        },
+    })
+}
