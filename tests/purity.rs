@@ -6,7 +6,11 @@
 //! `wasm32-wasip1` `std` really asks the host: a clock shows as `clock_time_get`, a random hash map
 //! as `random_get`, a file as `path_open`. What remains there is what `std` links for a panic, and
 //! the environment hides behind it (`RUST_BACKTRACE`): that one is clippy's alone (`clippy.toml`).
-#![allow(clippy::disallowed_methods, reason = "builds and reads a file; the policy itself does neither")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "builds and reads a file; the policy itself does neither"
+)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

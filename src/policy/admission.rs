@@ -45,6 +45,8 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
     };
     let (path, query) = split(request.path_with_query);
     if !upgrade::arrived_over_https(settings, request.scheme, &request.headers) {
+        // `OPTIONS *` has no path, and no URL could hold the asterisk.
+        let path = if path.starts_with('/') { path } else { "/" };
         let rest = [path, query.map_or("", |_| "?"), query.unwrap_or_default()].concat();
         return Decision::Reply(Reply::upgrade(&authority, &rest));
     }
@@ -138,6 +140,7 @@ mod tests {
             (Some(""), "https://a/"),
             (Some("?x=1"), "https://a/?x=1"),
             (Some("/r?"), "https://a/r?"),
+            (Some("*"), "https://a/"),
             (Some("//evil.example/x?y?z#f"), "https://a//evil.example/x?y?z"),
         ] {
             let settings = settings("");

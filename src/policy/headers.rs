@@ -89,10 +89,22 @@ impl Headers {
     }
 
     /// What remains of a client's request for the origins: no hop-by-hop fields, no `host` (it
-    /// becomes the origin's authority), no `expect`, nothing that a Spin host added.
+    /// becomes the origin's authority), no `expect`, nothing that a Spin host added, and one line of
+    /// cookies.
     pub fn keep_for_origin(&mut self) {
         self.drop_hop_by_hop();
         self.retain(|name| name != "host" && name != "expect" && !name.starts_with("spin-"));
+        self.join_cookies();
+    }
+
+    /// An h2 client may split `cookie` over several lines; what goes on must be one again, joined by
+    /// `; ` (RFC 9113 section 8.2.3; HTTP/1.1 allows no more than one, RFC 6265 section 5.4).
+    fn join_cookies(&mut self) {
+        if self.all("cookie").nth(1).is_none() {
+            return;
+        }
+        let joined = self.all("cookie").collect::<Vec<_>>().join(b"; ".as_slice());
+        self.set("cookie", joined);
     }
 
     /// The names that `connection` lists, in lower case.
@@ -160,6 +172,13 @@ mod tests {
         ]);
         headers.keep_for_origin();
         assert_eq!(names(&headers), ["cookie"]);
+    }
+
+    #[test]
+    fn cookies_of_an_h2_client_become_one_line() {
+        let mut headers = Headers::from([("cookie", "a=1"), ("accept", "*/*"), ("cookie", "b=2")]);
+        headers.keep_for_origin();
+        assert_eq!(headers.all("cookie").collect::<Vec<_>>(), [b"a=1; b=2"]);
     }
 
     #[test]

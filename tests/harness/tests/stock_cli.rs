@@ -20,13 +20,13 @@ status = 308
 headers = [["location", "https://lb.example//evil.example/x"]]
 "#;
 
-/// Behind a TLS terminator. ORIGIN is a port on which nobody listens.
+/// Behind a TLS terminator. %ORIGIN% is a port on which nobody listens.
 const LOCAL_ANSWERS: &str = r#"
 why = "2.2 to 2.4, 2.8: behind a terminator the stock CLI gives every local answer"
 [env]
 LB_TRUST_FORWARDED_PROTO = "1"
 LB_VERSION = "v9"
-BACKEND_ORIGINS_JSON = '["ORIGIN"]'
+BACKEND_ORIGINS_JSON = '["%ORIGIN%"]'
 [[step]]
 request = { over = "http", target = "/ready" }
 answer = { status = 308, headers = [["location", "https://lb.example/ready"]] }
@@ -57,7 +57,7 @@ headers = [["x-forwarded-proto", "https"]]
 [step.answer]
 status = 503
 headers = [["content-type", "application/json"], ["cache-control", "no-store"]]
-json = '{"status":"down","version":"v9","available":0,"total":1,"backends":[{"origin":"ORIGIN","up":false,"status":null}]}'
+json = '{"status":"down","version":"v9","available":0,"total":1,"backends":[{"origin":"%ORIGIN%","up":false,"status":null}]}'
 [[step]]
 [step.request]
 over = "http"
@@ -67,7 +67,7 @@ headers = [["x-forwarded-proto", "https"]]
 body = "payload"
 [step.answer]
 status = 503
-body = "all backends failed: backend ORIGIN unavailable (refused)"
+body = "all backends failed: backend %ORIGIN% unavailable (refused)"
 [log]
 never = ["secret", "payload"]
 "#;
@@ -101,7 +101,7 @@ fn the_stock_cli_gives_every_local_answer() {
     let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
     socket.bind(&loopback.into()).expect("a port");
     let address = socket.local_addr().expect("an address").as_socket().expect("an IP address");
-    holds("stock/local", &LOCAL_ANSWERS.replace("ORIGIN", &format!("https://{address}")));
+    holds("stock/local", &LOCAL_ANSWERS.replace("%ORIGIN%", &format!("https://{address}")));
 }
 
 #[test]

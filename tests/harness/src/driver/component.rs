@@ -1,6 +1,7 @@
 //! The component in the native host, one process per case, over real TLS sockets.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
@@ -23,6 +24,9 @@ pub struct Component {
     target: Target,
     more: Vec<String>,
 }
+
+/// Each driver of a process has a folder of its own.
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// No case takes longer, with all its repetitions.
 const CASE: Duration = Duration::from_secs(240);
@@ -57,7 +61,8 @@ impl Component {
     pub fn new(folder: &Path) -> Result<Self, String> {
         let authority = CertificateAuthority::new()?;
         let (certificate, key) = authority.issue_pem(BALANCER)?;
-        let folder = folder.join(format!("component-{}", std::process::id()));
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = folder.join(format!("component-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         for (name, text) in [("ca", authority.pem()), ("cert", certificate), ("key", key)] {
             let file = folder.join(format!("{name}.pem"));
