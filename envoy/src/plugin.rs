@@ -8,8 +8,7 @@ use crate::health::Probes;
 use crate::hostcalls;
 use crate::redirects::TryAnswer;
 use crate::upload::{self, Uploads};
-use crate::wiring::{Plugin, Role};
-use messageweave_lb::policy::event::Event;
+use crate::wiring::{MISMATCH, Plugin, Role};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::time::Millis;
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
@@ -59,6 +58,19 @@ impl Root {
     }
 }
 
+/// What `check` says of the configuration, once in the life of an Envoy.
+fn report(matches: bool) {
+    const REPORTED: &str = "lb.reported";
+    if hostcalls::shared(REPORTED).0.is_some() {
+        return;
+    }
+    let _ = hostcalls::share(REPORTED, b"1", None);
+    settings().errors().iter().for_each(|error| log::warn!("configuration: {error}"));
+    if !matches {
+        log::error!("configuration: {MISMATCH}");
+    }
+}
+
 impl Shared {
     fn new(root: u32, matches: bool) -> Self {
         Self {
@@ -90,10 +102,7 @@ impl RootContext for Root {
         self.role = plugin.role;
         self.shared = Rc::new(Shared::new(self.id, matches));
         if plugin.role == Role::Admission {
-            settings.errors().iter().for_each(|error| Event::Misconfigured(error).emit());
-            if !matches {
-                log::error!("{}", crate::wiring::MISMATCH);
-            }
+            report(matches);
             crate::hop::declare();
             crate::health::prepare();
         }

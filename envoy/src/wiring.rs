@@ -125,7 +125,7 @@ impl Plugin {
 }
 
 /// What filter and `check` say of a list of origins for which no clusters were rendered.
-pub const MISMATCH: &str = "misconfigured: BACKEND_ORIGINS_JSON: differs from the clusters in Envoy's configuration; render it again";
+pub const MISMATCH: &str = "BACKEND_ORIGINS_JSON: differs from the clusters in Envoy's configuration; render it again";
 
 /// What a role is called by, and so all that the host must let it export. Every callback costs a
 /// request time, so each role has those alone that it answers to.

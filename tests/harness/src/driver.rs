@@ -9,12 +9,12 @@ mod stock;
 use crate::case::Case;
 
 pub use bare::Bare;
-pub use component::{Component, component, host_binary};
+pub use component::{Component, component, envoy_binary, filter, host_binary};
 pub use host::{Host, Launch, READY};
 pub use stock::Stock;
 
 /// The names that `exceptions.toml` may use.
-pub const DRIVERS: &[&str] = &["bare", "component"];
+pub const DRIVERS: &[&str] = &["bare", "component", "envoy"];
 
 /// Runs cases.
 pub trait Driver {

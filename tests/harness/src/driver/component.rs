@@ -23,6 +23,14 @@ pub struct Component {
     component: PathBuf,
     target: Target,
     more: Vec<String>,
+    kind: Kind,
+}
+
+/// What stands between the client and the origins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Native,
+    Envoy,
 }
 
 /// Each driver of a process has a folder of its own.
@@ -47,6 +55,18 @@ pub fn host_binary() -> PathBuf {
 #[must_use]
 pub fn component() -> PathBuf {
     root().join("dist/messageweave-lb.wasm")
+}
+
+/// The filter as the Makefile builds it.
+#[must_use]
+pub fn filter() -> PathBuf {
+    root().join("dist/messageweave-lb-envoy.wasm")
+}
+
+/// Envoy as the Makefile fetches it.
+#[must_use]
+pub fn envoy_binary() -> PathBuf {
+    root().join(".tools/envoy")
 }
 
 fn root() -> PathBuf {
@@ -79,7 +99,23 @@ impl Component {
             http1: authority.client(Protocol::Http1)?,
             http2: authority.client(Protocol::Http2)?,
         };
-        Ok(Self { authority, folder, binary, component, target, more: Vec::new() })
+        Ok(Self { authority, folder, binary, component, target, more: Vec::new(), kind: Kind::Native })
+    }
+
+    /// A driver that runs the filter in Envoy.
+    ///
+    /// # Errors
+    /// When host, filter or Envoy are not there, or the folder cannot be written.
+    pub fn envoy(folder: &Path) -> Result<Self, String> {
+        let mut driver = Self::new(folder)?;
+        driver.component = filter();
+        driver.kind = Kind::Envoy;
+        for file in [filter(), envoy_binary()] {
+            if !file.is_file() {
+                return Err(format!("{} is missing: run `make build` first", file.display()));
+            }
+        }
+        Ok(driver)
     }
 
     /// Starts the host with these arguments besides.
@@ -93,9 +129,13 @@ impl Component {
     #[must_use]
     pub fn launch(&self, case: &Case, network: &Network) -> Launch {
         let file = |name: &str| self.folder.join(name).display().to_string();
-        let mut arguments: Vec<String> = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned).into();
+        let (command, module) = match self.kind {
+            Kind::Native => ("serve", "--component"),
+            Kind::Envoy => ("envoy", "--filter"),
+        };
+        let mut arguments: Vec<String> = [command, "--listen", "127.0.0.1:0"].map(str::to_owned).into();
         for (flag, value) in [
-            ("--component", self.component.display().to_string()),
+            (module, self.component.display().to_string()),
             ("--ca", file("ca.pem")),
             ("--cert", file("cert.pem")),
             ("--key", file("key.pem")),
@@ -107,7 +147,11 @@ impl Component {
             arguments.extend(["--resolve".to_owned(), rule]);
         }
         arguments.extend_from_slice(&self.more);
-        let (binary, environment) = (self.binary.clone(), case.env.clone());
+        let (binary, mut environment) = (self.binary.clone(), case.env.clone());
+        if self.kind == Kind::Envoy {
+            environment.insert("ENVOY".to_owned(), envoy_binary().display().to_string());
+            arguments.extend(["--", "--concurrency", "1"].map(str::to_owned));
+        }
         Launch { binary, arguments, environment, ready: READY }
     }
 
@@ -158,7 +202,7 @@ impl Component {
             }
         }
         match host.stop().await {
-            Ok(printed) => sort_out(&printed, &mut evidence),
+            Ok(printed) => sort_out(&printed, self.kind, &mut evidence),
             Err(fault) => evidence.complaints.push(fault),
         }
         sockets::add_late(&network.recorder, &mut evidence);
@@ -180,7 +224,10 @@ enum Run {
 
 impl Driver for Component {
     fn name(&self) -> &'static str {
-        "component"
+        match self.kind {
+            Kind::Native => "component",
+            Kind::Envoy => "envoy",
+        }
     }
 
     fn run(&self, case: &Case) -> Vec<String> {
@@ -200,10 +247,21 @@ impl Drop for Component {
     }
 }
 
+/// What the filter logs stands behind Envoy's own words.
+fn envoy_log(line: &str) -> Option<&str> {
+    let events = ["attempt failed: ", "all backends failed: ", "misconfigured: "];
+    let (_, rest) = line.split_once("wasm log messageweave-lb ")?;
+    rest.get(events.iter().filter_map(|event| rest.find(event)).min()?..)
+}
+
 /// Tells the policy's log from everything else that the host prints.
-fn sort_out(printed: &[String], evidence: &mut Evidence) {
+fn sort_out(printed: &[String], kind: Kind, evidence: &mut Evidence) {
     for line in printed {
-        match LOG.iter().find_map(|mark| line.strip_prefix(mark)) {
+        let logged = match kind {
+            Kind::Native => LOG.iter().find_map(|mark| line.strip_prefix(mark)),
+            Kind::Envoy => envoy_log(line),
+        };
+        match logged {
             Some(line) => evidence.log.push(line.to_owned()),
             None => {
                 evidence.noise.push_str(line);
