@@ -8,7 +8,7 @@ use crate::hop::{self, Chain};
 use crate::hostcalls::{self, Section};
 use crate::plugin::Shared;
 use crate::upload;
-use crate::wiring::{CLUSTER_FIELD, CONNECTION_FIELD, INTERNAL_FIELDS, NATIVE_REMOVALS, rotation};
+use crate::wiring::{CLUSTER_FIELD, CONNECTION_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, INTERNAL_FIELDS, rotation};
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::plan::Plan;
@@ -18,8 +18,6 @@ use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::{Action, Status};
 use std::rc::Rc;
 
-/// Envoy's own word on how a request arrived, unless the operator trusts the client's.
-const FORWARDED_PROTO: &str = "x-forwarded-proto";
 /// Envoy sets it on the request that it makes of a redirect, and strips it from clients' requests.
 const ORIGINAL_URL: &str = "x-envoy-original-url";
 
@@ -41,30 +39,34 @@ impl Stream {
         if let Some(chain) = hop::recognize(&fields) {
             return self.follow(chain, fields);
         }
-        let Some(head) = Head::read(&fields) else {
+        let (pseudo, headers) = split(fields);
+        let Some(head) = Head::read(&pseudo) else {
             // A request target that is no text is no request (RFC 9112 section 3.2).
             return refuse(&Reply::malformed_host());
         };
+        let (scheme, count) = (arrived(&headers), Count::of(&headers));
         let decision = admit(
             settings(),
             RequestHead {
                 method: head.method,
                 path_with_query: Some(head.path),
-                scheme: Some(head.scheme),
+                scheme: Some(scheme),
                 authority: Some(head.authority),
-                headers: head.headers,
+                headers,
             },
         );
         match decision {
             Decision::Reply(reply) => refuse(&reply),
             Decision::Health => self.show_health(),
             Decision::Forward(_) if !self.shared.matches => refuse(&Reply::misconfigured()),
-            Decision::Forward(plan) => self.forward(*plan, &fields, whole),
+            Decision::Forward(plan) => self.forward(*plan, count, whole),
         }
     }
 
-    fn forward(&mut self, plan: Plan<'static>, fields: &[Field], whole: bool) -> Result<Action, Status> {
-        scrub(fields, &plan.headers)?;
+    fn forward(&mut self, plan: Plan<'static>, count: Count, whole: bool) -> Result<Action, Status> {
+        if count.has_more_to_remove(&plan.headers) {
+            scrub(&plan.headers)?;
+        }
         let start = plan.start(dice());
         hostcalls::set_field(Section::Request, CLUSTER_FIELD, rotation(start).as_bytes())?;
         if !whole && plan.target.method().carries_body() {
@@ -138,52 +140,71 @@ fn refuse(reply: &Reply) -> Result<Action, Status> {
     Ok(Action::Pause)
 }
 
-/// What admission needs of the head.
+/// What admission needs of the head besides its fields.
 struct Head<'a> {
     method: &'a str,
     path: &'a str,
     authority: &'a str,
-    scheme: Scheme,
-    headers: Headers,
 }
 
 impl<'a> Head<'a> {
-    fn read(fields: &'a [Field]) -> Option<Self> {
+    fn read(pseudo: &'a [Field]) -> Option<Self> {
         let text = |name: &str| {
-            let found = fields.iter().find(|(known, _)| known == name);
+            let found = pseudo.iter().find(|(known, _)| known == name);
             found.map_or(Some(""), |(_, value)| std::str::from_utf8(value).ok())
         };
-        let scheme = match text(FORWARDED_PROTO)? {
-            "https" => Scheme::Https,
-            _ => Scheme::Http,
-        };
-        Some(Self {
-            method: text(":method")?,
-            path: text(":path")?,
-            authority: text(":authority")?,
-            scheme,
-            headers: headers(fields),
-        })
+        Some(Self { method: text(":method")?, path: text(":path")?, authority: text(":authority")? })
     }
 }
 
-/// The client's fields as it sent them: with `connection`, which Envoy keeps under another name.
-fn headers(fields: &[Field]) -> Headers {
-    let own = fields.iter().filter_map(|(name, value)| match name.as_str() {
-        CONNECTION_FIELD => Some(("connection".to_owned(), value.clone())),
-        name if name.starts_with(':') || INTERNAL_FIELDS.contains(&name) => None,
-        _ => Some((name.clone(), value.clone())),
-    });
-    Headers::new(own.collect())
+/// Pseudo fields, and the client's own as it sent them: with `connection`, which Envoy keeps under
+/// another name.
+fn split(fields: Vec<Field>) -> (Vec<Field>, Headers) {
+    let (pseudo, mut own): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name.starts_with(':'));
+    for (name, _) in &mut own {
+        if name == CONNECTION_FIELD {
+            "connection".clone_into(name);
+        }
+    }
+    own.retain(|(name, _)| !INTERNAL_FIELDS.contains(&name.as_str()));
+    (pseudo, Headers::new(own))
+}
+
+fn arrived(headers: &Headers) -> Scheme {
+    match headers.first(FORWARDED_PROTO) {
+        Some(b"https") => Scheme::Https,
+        _ => Scheme::Http,
+    }
+}
+
+/// How many fields there are, and how many of them the policy drops that the rendered routes remove
+/// by themselves: mostly that is all, and no hostcall is spent on any.
+struct Count {
+    all: usize,
+    native: usize,
+}
+
+impl Count {
+    fn of(headers: &Headers) -> Self {
+        let fields = headers.as_slice();
+        let native = |(name, _): &&Field| DROPPED_NATIVELY.contains(&name.as_str());
+        Self { all: fields.len(), native: fields.iter().filter(native).count() }
+    }
+
+    fn has_more_to_remove(&self, kept: &Headers) -> bool {
+        kept.as_slice().len().saturating_add(self.native) != self.all
+    }
 }
 
 /// Removes what the policy does not forward and the rendered routes do not remove themselves.
-fn scrub(fields: &[Field], kept: &Headers) -> Result<(), Status> {
-    for (name, _) in fields {
-        let stays = name.starts_with(':') || NATIVE_REMOVALS.contains(&name.as_str());
+fn scrub(kept: &Headers) -> Result<(), Status> {
+    for (name, _) in hostcalls::fields(Section::Request) {
+        let stays = name.starts_with(':')
+            || DROPPED_NATIVELY.contains(&name.as_str())
+            || INTERNAL_FIELDS.contains(&name.as_str());
         // Framing is Envoy's.
-        if !stays && name != "content-length" && kept.first(name).is_none() {
-            hostcalls::remove_field(Section::Request, name)?;
+        if !stays && name != "content-length" && kept.first(&name).is_none() {
+            hostcalls::remove_field(Section::Request, &name)?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use crate::environment::settings;
 use crate::hop::Chain;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
-use crate::wiring::{HIDDEN_LOCATION, HOP_FIELD};
+use crate::wiring::{FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD};
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};
@@ -58,6 +58,7 @@ fn redirect(passed: &Passed) -> Result<Action, Status> {
             return fail(passed, Some(Failure::Class(FailureClass::Protocol)));
         }
         hostcalls::remove_field(Section::Response, HOP_FIELD)?;
+        hostcalls::remove_field(Section::Response, FORWARDED_PROTO)?;
         hostcalls::set_field(Section::Response, ":status", marker.status.to_string().as_bytes())?;
         hostcalls::set_field(Section::Response, "location", &marker.location)?;
     } else {

@@ -7,7 +7,7 @@
 use crate::environment::settings;
 use crate::hostcalls::{self, Section};
 use crate::marker::{Marker, method};
-use crate::wiring::{self, CLUSTER_FIELD, HOP_FIELD, INTERNAL_FIELDS, NATIVE_REMOVALS, TRY_TIMEOUT_FIELD};
+use crate::wiring::{self, CLUSTER_FIELD, HOP_FIELD, ADDED_BY_ENVOY, INTERNAL_FIELDS, TRY_TIMEOUT_FIELD};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
@@ -70,7 +70,9 @@ impl Chain {
             return hostcalls::remove_field(Section::Request, CLUSTER_FIELD);
         };
         for (name, _) in &fields {
-            let stays = name.starts_with(':') || NATIVE_REMOVALS.contains(&name.as_str());
+            let stays = name.starts_with(':')
+                || INTERNAL_FIELDS.contains(&name.as_str())
+                || ADDED_BY_ENVOY.contains(&name.as_str());
             if !stays && hop.headers.first(name).is_none() {
                 hostcalls::remove_field(Section::Request, name)?;
             }
@@ -83,7 +85,9 @@ impl Chain {
     /// The rule once more, with the client's fields this time.
     fn hop(&self, fields: &[Field]) -> Option<Hop> {
         let own = fields.iter().filter(|(name, _)| {
-            !name.starts_with(':') && !INTERNAL_FIELDS.contains(&name.as_str()) && name != ORIGINAL_URL
+            !name.starts_with(':')
+                && !INTERNAL_FIELDS.contains(&name.as_str())
+                && !ADDED_BY_ENVOY.contains(&name.as_str())
         });
         let headers = Headers::new(own.cloned().collect());
         let location = [b"https://", find(fields, ":authority")?, find(fields, ":path")?].concat();

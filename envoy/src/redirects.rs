@@ -6,7 +6,7 @@ use crate::environment::settings;
 use crate::hop::method_of;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
-use crate::wiring::{HIDDEN_LOCATION, HOP_FIELD, METADATA, METADATA_ORIGIN};
+use crate::wiring::{ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, METADATA, METADATA_ORIGIN};
 use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
@@ -39,7 +39,7 @@ fn rewrite() -> Result<(), Status> {
     let status =
         status.and_then(|status| std::str::from_utf8(&status).ok()?.parse().ok()).unwrap_or_default();
     let first = response.first("location").unwrap_or_default().to_vec();
-    let followed = Asked::read().and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
+    let followed = Asked::read(&response).and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
     let Some((hop, Asked { origin, method, .. })) = followed else {
         if response.first("location").is_some() {
             hostcalls::remove_field(Section::Response, "location")?;
@@ -54,6 +54,10 @@ fn rewrite() -> Result<(), Status> {
     // Envoy's router keeps the method on 307 and makes a GET without a body of 303.
     let status = if hop.method == method { "307" } else { "303" };
     hostcalls::set_field(Section::Response, HOP_FIELD, &marker.encode())?;
+    if !settings().trust_forwarded_proto {
+        // Removed for the origin, but a request without it has no route.
+        hostcalls::set_field(Section::Response, FORWARDED_PROTO, b"https")?;
+    }
     hostcalls::set_field(Section::Response, ":status", status.as_bytes())?;
     hostcalls::set_field(Section::Response, "location", url.as_bytes())
 }
@@ -66,12 +70,15 @@ struct Asked {
 }
 
 impl Asked {
-    fn read() -> Option<Self> {
+    fn read(response: &Headers) -> Option<Self> {
+        let asked = response.first(ASKED_FIELD)?;
+        let (method, path_with_query) = asked.split_at(asked.iter().position(|byte| *byte == b' ')?);
+        let path_with_query = path_with_query.trim_ascii_start();
         let origin = hostcalls::property(&ENDPOINT)?;
         Some(Self {
             origin: Origin::parse(std::str::from_utf8(&origin).ok()?).ok()?,
-            method: method_of(&hostcalls::property(&["request", "method"])?)?,
-            path_with_query: String::from_utf8(hostcalls::property(&["request", "path"])?).ok()?,
+            method: method_of(method)?,
+            path_with_query: String::from_utf8(path_with_query.to_vec()).ok()?,
         })
     }
 

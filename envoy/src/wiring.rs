@@ -16,6 +16,10 @@ pub const CONNECTION_FIELD: &str = "x-lb-connection";
 /// Tells a probe's answer from a reply that Envoy made in its place.
 pub const ANSWERED_FIELD: &str = "x-lb-answered";
 
+/// What a try asked for, `<method> <path?query>`: Envoy adds it to the answer, because the filter behind
+/// the router cannot ask. Clients never see it.
+pub const ASKED_FIELD: &str = "x-lb-asked";
+
 /// A redirect that the policy passes on travels so through the router, which would follow it.
 pub const HIDDEN_LOCATION: &str = "x-lb-location";
 
@@ -30,24 +34,29 @@ pub const METADATA_ORIGIN: &str = "origin";
 /// All fields that are Envoy's and the filter's business alone.
 pub const INTERNAL_FIELDS: [&str; 4] = [CLUSTER_FIELD, HOP_FIELD, CONNECTION_FIELD, ANSWERED_FIELD];
 
-/// What the rendered routes remove from every request, so that no hostcall is spent on it: what the
-/// policy never forwards, what Envoy adds, and the internal fields.
-pub const NATIVE_REMOVALS: [&str; 14] = [
-    CLUSTER_FIELD,
-    HOP_FIELD,
-    CONNECTION_FIELD,
-    ANSWERED_FIELD,
+/// What the policy never forwards and the rendered routes, or Envoy itself, remove from every
+/// request, so that no hostcall is spent on it.
+pub const DROPPED_NATIVELY: [&str; 12] = [
+    "connection",
     "expect",
     "http2-settings",
+    "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
+    "proxy-connection",
     "te",
     "trailer",
     "trailers",
-    "x-envoy-original-host",
-    "x-envoy-original-url",
-    "x-forwarded-proto",
+    "transfer-encoding",
+    "upgrade",
 ];
+
+/// What Envoy adds to a request that it makes of a redirect, or to any.
+pub const ADDED_BY_ENVOY: [&str; 4] =
+    ["x-envoy-external-address", "x-envoy-original-host", "x-envoy-original-url", FORWARDED_PROTO];
+
+/// Envoy's own word on how a request arrived, unless the operator trusts the client's.
+pub const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 /// The cluster of one origin.
 #[must_use]
@@ -126,59 +135,6 @@ impl Plugin {
 
 /// What filter and `check` say of a list of origins for which no clusters were rendered.
 pub const MISMATCH: &str = "BACKEND_ORIGINS_JSON: differs from the clusters in Envoy's configuration; render it again";
-
-/// What a role is called by, and so all that the host must let it export. Every callback costs a
-/// request time, so each role has those alone that it answers to.
-#[must_use]
-pub const fn callbacks(role: Role) -> &'static [&'static str] {
-    match role {
-        Role::Admission => &[
-            "proxy_on_request_headers",
-            "proxy_on_request_body",
-            "proxy_on_response_headers",
-            "proxy_on_http_call_response",
-            "proxy_on_tick",
-        ],
-        Role::Redirects => &["proxy_on_response_headers"],
-        Role::Attempts => &["proxy_on_log"],
-    }
-}
-
-/// What every role needs: its life cycle, and the imports of the module.
-pub const BASIS: &[&str] = &[
-    "proxy_on_memory_allocate",
-    "proxy_on_context_create",
-    "proxy_on_vm_start",
-    "proxy_on_configure",
-    "proxy_on_delete",
-];
-
-/// The module's imports, golden: a test holds them.
-pub const IMPORTS: &[&str] = &[
-    "proxy_add_header_map_value",
-    "proxy_call_foreign_function",
-    "proxy_get_buffer_bytes",
-    "proxy_get_current_time_nanoseconds",
-    "proxy_get_header_map_pairs",
-    "proxy_get_header_map_value",
-    "proxy_get_property",
-    "proxy_get_shared_data",
-    "proxy_http_call",
-    "proxy_log",
-    "proxy_remove_header_map_value",
-    "proxy_replace_header_map_value",
-    "proxy_send_local_response",
-    "proxy_set_buffer_bytes",
-    "proxy_set_effective_context",
-    "proxy_set_property",
-    "proxy_set_shared_data",
-    "proxy_set_tick_period_milliseconds",
-    "environ_get",
-    "environ_sizes_get",
-    "fd_write",
-    "proc_exit",
-    "random_get",
-];
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@
 //! priorities that were tried goes to another origin, never to the same one twice.
 
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, MAX_HEAD_BYTES, MAX_HEAD_FIELDS};
-use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, METADATA, METADATA_ORIGIN, Role, hop, member, rotation};
+use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, ASKED_FIELD, METADATA, METADATA_ORIGIN, Role, hop, member, rotation};
 use serde_json::{Value, json};
 
 use super::origins::Endpoint;
@@ -67,15 +67,17 @@ fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
 
 /// Tries its members one after another.
 fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_backend: bool) -> Value {
-    let mut http_filters = Vec::new();
+    let mut response = vec![filters::overwrite(ASKED_FIELD, "%REQ(:METHOD)% %REQ(:PATH)%")];
     if names_backend {
         let origin = format!("%UPSTREAM_METADATA({METADATA}:{METADATA_ORIGIN})%");
-        http_filters.push(filters::mutation(json!({
-            "response_mutations": [filters::overwrite(BACKEND_FIELD, &origin)],
-        })));
+        response.push(filters::overwrite(BACKEND_FIELD, &origin));
     }
-    http_filters.push(filters::wasm(rendering, Role::Redirects));
-    http_filters.push(filters::codec());
+    // Answers pass from the last to the first.
+    let http_filters = [
+        filters::wasm(rendering, Role::Redirects),
+        filters::mutation(json!({ "response_mutations": response })),
+        filters::codec(),
+    ];
     json!({
         "name": name,
         "connect_timeout": duration(rendering.settings.request_timeout.0),

@@ -1,7 +1,7 @@
 //! Envoy's HTTP filters, ours and its own.
 
 use messageweave_lb::policy::origin::Origin;
-use messageweave_lb_envoy::wiring::{BASIS, IMPORTS, Plugin, Role, callbacks};
+use messageweave_lb_envoy::wiring::{Plugin, Role};
 use serde_json::{Map, Value, json};
 
 use super::{Rendering, type_url};
@@ -36,13 +36,12 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
     let configuration = Plugin { role, origins: origins.collect() }.encode();
     let variables: Map<_, _> =
         rendering.variables.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    let capabilities = callbacks(role).iter().chain(BASIS).chain(IMPORTS);
-    let capabilities: Map<_, _> = capabilities.map(|name| ((*name).to_owned(), json!({}))).collect();
     json!({
         "name": "messageweave-lb",
         "root_id": role.name(),
         "vm_config": {
-            "vm_id": format!("messageweave-lb.{}", role.name()),
+            // All roles share a VM: it is compiled once.
+            "vm_id": "messageweave-lb",
             "runtime": "envoy.wasm.runtime.v8",
             "code": { "local": Rendering::file(&rendering.filter) },
             "environment_variables": { "key_values": variables },
@@ -53,7 +52,6 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
         },
         "failure_policy": "FAIL_RELOAD",
         "reload_config": { "backoff": { "base_interval": "0.001s", "max_interval": "1s" } },
-        "capability_restriction_config": { "allowed_capabilities": capabilities },
     })
 }
 

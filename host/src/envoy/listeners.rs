@@ -87,8 +87,9 @@ fn connection_manager(rendering: &Rendering) -> Value {
             "max_headers_count": limits::HEAD_FIELDS,
             "headers_with_underscores_action": "ALLOW",
         },
-        // An upgrade that nobody offers is no reason to refuse a request.
-        "http_protocol_options": { "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }] },
+        // Nor is an unknown method, or an upgrade that nobody offers, a reason to refuse a request
+        // before the filter has seen it.
+        "http_protocol_options": { "allow_custom_methods": true, "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }] },
     })
 }
 

@@ -4,7 +4,9 @@
 use messageweave_lb::policy::headers::HOP_BY_HOP;
 use messageweave_lb::policy::redirect::MAX_HOPS;
 use messageweave_lb::policy::safelist::{Job, ROUTES};
-use messageweave_lb_envoy::wiring::{CLUSTER_FIELD, HOP_FIELD, NATIVE_REMOVALS};
+use messageweave_lb_envoy::wiring::{
+    ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS,
+};
 use serde_json::{Value, json};
 
 use super::{Rendering, duration, type_url};
@@ -16,16 +18,17 @@ pub(super) fn configuration(rendering: &Rendering) -> Value {
         routes.push(forward(rendering, json!({ "path": route.path }), route.job));
     }
     routes.push(forward(rendering, json!({ "prefix": "/" }), Job::Ordinary));
-    let forwarded_proto =
-        if rendering.settings.trust_forwarded_proto { Some("x-forwarded-proto") } else { None };
-    let removed = NATIVE_REMOVALS.into_iter().filter(|name| Some(*name) != forwarded_proto);
+    // A client's own word on how it came travels where the operator trusts it.
+    let kept = rendering.settings.trust_forwarded_proto.then_some(FORWARDED_PROTO);
+    let removed = INTERNAL_FIELDS.iter().chain(&DROPPED_NATIVELY).chain(&ADDED_BY_ENVOY);
+    let removed = removed.filter(|name| Some(**name) != kept);
     json!({
         "name": "messageweave-lb",
         "virtual_hosts": [{
             "name": "all",
             "domains": ["*"],
             "request_headers_to_remove": removed.collect::<Vec<_>>(),
-            "response_headers_to_remove": HOP_BY_HOP,
+            "response_headers_to_remove": HOP_BY_HOP.iter().chain(&[ASKED_FIELD]).collect::<Vec<_>>(),
             "routes": routes,
         }],
     })
@@ -46,6 +49,11 @@ fn forward(rendering: &Rendering, matched: Value, job: Job) -> Value {
 }
 
 fn route(rendering: &Rendering, matched: Value, attempts: u32, timeout: u64) -> Value {
+    // Envoy finds no route for a request without the latter, which was removed for the origin.
+    let copied = match rendering.settings.trust_forwarded_proto {
+        true => vec![HOP_FIELD],
+        false => vec![HOP_FIELD, FORWARDED_PROTO],
+    };
     json!({
         "match": matched,
         "request_body_buffer_limit": rendering.settings.replay_max_bytes,
@@ -59,7 +67,7 @@ fn route(rendering: &Rendering, matched: Value, attempts: u32, timeout: u64) -> 
                 // Those into which the filter turns every redirect that the policy follows.
                 "redirect_response_codes": [303, 307],
                 "allow_cross_scheme_redirect": true,
-                "response_headers_to_copy": [HOP_FIELD],
+                "response_headers_to_copy": copied,
             },
             "retry_policy": {
                 "retry_on": "5xx,retriable-headers",

@@ -1,0 +1,135 @@
+//! The filter beside the same Envoy with the same routes and no WebAssembly. It takes a minute and
+//! wants an idle machine, so only `make bench` runs it.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use messageweave_lb_harness::envoy::{Envoy, render};
+use messageweave_lb_harness::load::load;
+use serde_json::{Value, json};
+
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_secs(3);
+const CONNECTIONS: usize = 16;
+/// What the filter may cost: requests per second as a share of those without it.
+const LEAST: [(&str, f64); 2] = [("/ready", 0.80), ("/", 0.85)];
+const ORIGINS: &str = r#"["https://a.example","https://b.example","https://c.example"]"#;
+
+#[test]
+#[ignore = "a measurement: `make bench`"]
+fn the_filter_keeps_most_of_the_speed_of_envoy() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-{}", std::process::id()));
+    let [origin, with, without] = [free(), free(), free()];
+    let _origin = Envoy::start(&folder.join("origin"), &origin_bootstrap(origin), &["--concurrency", "1"]).unwrap();
+    let with = (start(&folder, "with", with, origin, |_| {}), with);
+    let without = (start(&folder, "without", without, origin, remove_filter), without);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut slow = Vec::new();
+    for (path, least) in LEAST {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\nuser-agent: bench\r\naccept: */*\r\n\r\n");
+        let mut shares = Vec::new();
+        let mut costs = [Vec::new(), Vec::new()];
+        for _ in 0..ROUNDS {
+            let mut rates = Vec::new();
+            for (index, (envoy, address)) in [&without, &with].into_iter().enumerate() {
+                let before = envoy.ticks();
+                let done = runtime.block_on(load(*address, request.as_bytes(), CONNECTIONS, ROUND));
+                assert_eq!(done.failures, 0, "{}", envoy.log());
+                rates.push(done.answers as f64);
+                costs[index].push((envoy.ticks() - before) as f64 * 10_000.0 / done.answers as f64);
+            }
+            shares.push(rates[1] / rates[0]);
+            println!("{path}: {:.0}/s without, {:.0}/s with", rates[0] / ROUND.as_secs_f64(), rates[1] / ROUND.as_secs_f64());
+        }
+        let share = median(&mut shares);
+        let [cost_without, cost_with] = costs.map(|mut costs| median(&mut costs));
+        println!("{path}: {share:.2} of the requests/s; {cost_without:.0} us and {cost_with:.0} us of processor time per request");
+        if share < least {
+            slow.push(format!("{path}: {share:.2} is below {least}"));
+        }
+    }
+    assert!(slow.is_empty(), "{slow:?}");
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn free() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+}
+
+fn start(folder: &PathBuf, name: &str, listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) -> Envoy {
+    let variables = [("BACKEND_ORIGINS_JSON", ORIGINS), ("LB_TRUST_FORWARDED_PROTO", "1")];
+    let resolves = ["a", "b", "c"].map(|name| format!("{name}.example:443={origin}"));
+    let listen = listen.to_string();
+    let mut flags = vec!["--listen", &listen];
+    resolves.iter().for_each(|resolve| flags.extend(["--resolve", resolve]));
+    let mut bootstrap = render(&flags, &variables).unwrap();
+    for cluster in bootstrap["static_resources"]["clusters"].as_array_mut().unwrap() {
+        cluster.as_object_mut().unwrap().remove("transport_socket");
+    }
+    // Without TLS there is no ALPN to choose by.
+    each(&mut bootstrap, &mut |object| {
+        if object.remove("auto_config").is_some() {
+            object.insert("explicit_http_config".to_owned(), json!({ "http_protocol_options": {} }));
+        }
+    });
+    change(&mut bootstrap);
+    Envoy::start(&folder.join(name), &bootstrap, &["--concurrency", "1"]).unwrap()
+}
+
+/// The same routes and clusters; every request begins at the first origin.
+fn remove_filter(bootstrap: &mut Value) {
+    each(bootstrap, &mut |object| {
+        object.remove("upstream_log");
+        if object.remove("cluster_header").is_some() {
+            object.insert("cluster".to_owned(), json!("from-0"));
+        }
+        if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
+            filters.retain(|filter| filter["name"].as_str().is_some_and(|name| name.starts_with("envoy.")));
+        }
+    });
+}
+
+fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            change(object);
+            object.values_mut().for_each(|value| each(value, change));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| each(value, change)),
+        _ => {}
+    }
+}
+
+fn origin_bootstrap(address: SocketAddr) -> Value {
+    let answer = |path: &str, body: String| json!({
+        "match": { "path": path },
+        "direct_response": { "status": 200, "body": { "inline_string": body } },
+    });
+    json!({ "static_resources": { "listeners": [{
+        "name": "origin",
+        "address": { "socket_address": { "address": address.ip().to_string(), "port_value": address.port() } },
+        "filter_chains": [{ "filters": [{
+            "name": "envoy.filters.network.http_connection_manager",
+            "typed_config": {
+                "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+                "stat_prefix": "origin",
+                "route_config": {
+                    "max_direct_response_body_size_bytes": 100_000,
+                    "virtual_hosts": [{ "name": "all", "domains": ["*"], "routes": [
+                        answer("/ready", "ok".to_owned()),
+                        answer("/", "x".repeat(65_536)),
+                    ] }],
+                },
+                "http_filters": [{
+                    "name": "envoy.filters.http.router",
+                    "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
+                }],
+            },
+        }] }],
+    }] } })
+}
