@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::environment::Assignment;
 use crate::upstream::Route;
 
 /// MessageWeave edge load balancer: serves the WebAssembly component on real sockets.
@@ -35,8 +34,9 @@ pub(crate) enum Command {
 #[derive(Args, Clone)]
 pub(crate) struct EnvironmentArguments {
     /// Set one documented variable; overrides the file and the process environment. Repeatable.
+    // Parsed later: an error of the argument parser would repeat the value, which may be a secret.
     #[arg(long = "env", value_name = "NAME=VALUE")]
-    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) assignments: Vec<String>,
     /// Read NAME=VALUE lines (no quoting, `#` starts a comment line); read again on SIGHUP.
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,

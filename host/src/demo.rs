@@ -32,7 +32,7 @@ impl Demo {
             return Ok(None);
         }
         let mut assignments = arguments.environment.assignments.iter();
-        if assignments.any(|assignment| assignment.name() == BACKEND_ORIGINS_JSON) {
+        if assignments.any(|assignment| assignment.split('=').next() == Some(BACKEND_ORIGINS_JSON)) {
             return Err(format!("--demo brings its own {BACKEND_ORIGINS_JSON}: drop one of the two"));
         }
         Self::start().await.map(Some).map_err(|error| format!("--demo: {error}"))

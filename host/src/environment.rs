@@ -22,6 +22,7 @@ impl Variables {
             variables.read_file(path)?;
         }
         for assignment in &arguments.assignments {
+            let assignment: Assignment = assignment.parse().map_err(EnvironmentError::Flag)?;
             variables.set(&assignment.name, &assignment.value);
         }
         Ok(variables)
@@ -77,12 +78,6 @@ pub(crate) struct Assignment {
     value: String,
 }
 
-impl Assignment {
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-}
-
 impl FromStr for Assignment {
     type Err = AssignmentError;
 
@@ -119,6 +114,7 @@ impl std::error::Error for AssignmentError {}
 /// Why the variables could not be read.
 #[derive(Debug)]
 pub(crate) enum EnvironmentError {
+    Flag(AssignmentError),
     Unreadable(PathBuf, std::io::Error),
     Line { file: PathBuf, line: usize, error: AssignmentError },
 }
@@ -126,6 +122,7 @@ pub(crate) enum EnvironmentError {
 impl fmt::Display for EnvironmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Flag(error) => write!(f, "--env: {error}"),
             Self::Unreadable(file, error) => write!(f, "--env-file {}: {error}", file.display()),
             Self::Line { file, line, error } => {
                 write!(f, "--env-file {}, line {line}: {error}", file.display())
@@ -143,7 +140,7 @@ mod tests {
     #[test]
     fn a_value_keeps_its_own_equals_signs() {
         let assignment: Assignment = "LB_VERSION=a=b".parse().unwrap();
-        assert_eq!((assignment.name(), assignment.value.as_str()), ("LB_VERSION", "a=b"));
+        assert_eq!((assignment.name.as_str(), assignment.value.as_str()), ("LB_VERSION", "a=b"));
     }
 
     #[test]
@@ -158,7 +155,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("lb-env-{}", std::process::id()));
         std::fs::write(&file, "# origins\n\nLB_VERSION=file\nBACKEND_ORIGINS_JSON=[\"x\"]\n").unwrap();
         let arguments = EnvironmentArguments {
-            assignments: vec!["LB_VERSION=flag".parse().unwrap()],
+            assignments: vec!["LB_VERSION=flag".to_owned()],
             env_file: Some(file.clone()),
         };
         let variables = Variables::load(&arguments).unwrap();

@@ -74,6 +74,11 @@ impl Clock {
         InFlight(self)
     }
 
+    /// Whether a request is in flight.
+    pub(super) fn is_busy(&self) -> bool {
+        self.locked(|state| state.in_flight > 0)
+    }
+
     /// When to look again; while something is in flight that is only a reminder. `leaving` is when
     /// the goodbye was said.
     pub(super) fn deadline(&self, leaving: Option<Instant>) -> Instant {

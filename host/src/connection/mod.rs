@@ -2,6 +2,7 @@
 //! closes or the host shuts down.
 
 mod clock;
+mod socket;
 mod watched;
 
 use std::future::{Future, poll_fn};
@@ -25,6 +26,7 @@ use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 use crate::front;
 use crate::serve::Host;
 use clock::{Clock, Verdict};
+use socket::Socket;
 use watched::Watched;
 
 /// The first byte of a TLS record that holds a handshake (RFC 8446 section 5.1). No method of
@@ -41,17 +43,19 @@ const H2_PING: Duration = Duration::from_secs(20);
 /// logged: a port scan would write a line per probe.
 pub(crate) async fn serve(host: Arc<Host>, stream: TcpStream) {
     let mut stopping = host.stopping();
+    let socket = Socket::new(stream);
+    let departed = socket.clone().departed();
     let served = async {
         let mut first = [0];
         let patience = Duration::from_millis(host.limits().head_timeout_ms.get());
-        if timeout(patience, stream.peek(&mut first)).await.ok()?.ok()? == 0 {
+        if timeout(patience, socket.peek(&mut first)).await.ok()?.ok()? == 0 {
             return None;
         }
         if first != [TLS_HANDSHAKE] {
-            return Some(Opened::Plain(stream));
+            return Some(Opened::Plain(socket));
         }
         let acceptor = TlsAcceptor::from(host.certificate());
-        let stream = timeout(patience, acceptor.accept(stream)).await.ok()?.ok()?;
+        let stream = timeout(patience, acceptor.accept(socket)).await.ok()?.ok()?;
         Some(Opened::Tls(Box::new(stream)))
     };
     let opened = tokio::select! {
@@ -59,23 +63,24 @@ pub(crate) async fn serve(host: Arc<Host>, stream: TcpStream) {
         () = stopping.wait() => None,
     };
     match opened {
-        Some(Opened::Plain(stream)) => serve_http1(host, stream, Scheme::Http).await,
+        Some(Opened::Plain(stream)) => serve_http1(host, stream, departed, Scheme::Http).await,
         Some(Opened::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
             serve_http2(host, *stream).await;
         }
-        Some(Opened::Tls(stream)) => serve_http1(host, *stream, Scheme::Https).await,
+        Some(Opened::Tls(stream)) => serve_http1(host, *stream, departed, Scheme::Https).await,
         None => {}
     }
 }
 
 enum Opened {
-    Plain(TcpStream),
-    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+    Plain(Socket),
+    Tls(Box<tokio_rustls::server::TlsStream<Socket>>),
 }
 
 async fn serve_http1(
     host: Arc<Host>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    departed: impl Future<Output = ()>,
     scheme: Scheme,
 ) {
     let clock = Arc::new(Clock::new(host.limits()));
@@ -92,7 +97,7 @@ async fn serve_http1(
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
         service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), scheme.clone(), request))
     };
-    drive(&host, &clock, builder.serve_connection(io, service)).await;
+    drive(&host, &clock, departed, builder.serve_connection(io, service)).await;
 }
 
 async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
@@ -110,7 +115,9 @@ async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpi
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
         service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), Scheme::Https, request))
     };
-    drive(&host, &clock, builder.serve_connection(TokioIo::new(stream), service)).await;
+    // hyper's h2 always reads and sees for itself that the client has left.
+    let departed = std::future::pending();
+    drive(&host, &clock, departed, builder.serve_connection(TokioIo::new(stream), service)).await;
 }
 
 /// One request; the clock counts it as in flight until its answer has been taken or dropped.
@@ -125,9 +132,16 @@ async fn answer(
     Ok(response.map(|body| in_flight.until_end_of(body)))
 }
 
-/// Polls a connection beside its clock and the host's end.
-async fn drive(host: &Host, clock: &Clock, connection: impl GracefulConnection) {
+/// Polls a connection beside its clock, the client's departure and the host's end.
+async fn drive(
+    host: &Host,
+    clock: &Clock,
+    departed: impl Future<Output = ()>,
+    connection: impl GracefulConnection,
+) {
     let mut connection = pin!(connection);
+    let mut departed = pin!(departed);
+    let mut gone = false;
     let mut stopping = host.stopping();
     let mut stopped = pin!(stopping.wait());
     let mut leaving = None;
@@ -138,8 +152,9 @@ async fn drive(host: &Host, clock: &Clock, connection: impl GracefulConnection) 
             leaving = Some(Instant::now());
             connection.as_mut().graceful_shutdown();
         }
+        gone = gone || departed.as_mut().poll(cx).is_ready();
         loop {
-            if connection.as_mut().poll(cx).is_ready() {
+            if connection.as_mut().poll(cx).is_ready() || (gone && clock.is_busy()) {
                 return Poll::Ready(());
             }
             let deadline = clock.deadline(leaving);

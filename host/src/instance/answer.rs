@@ -37,7 +37,7 @@ pub(crate) async fn answer(
     scheme: Scheme,
     request: Request<RequestBody>,
 ) -> Result<Response<ResponseBody>, Fault> {
-    let method = request.method().clone();
+    let (method, version) = (request.method().clone(), request.version());
     let lease = pool.lease().await.map_err(|error| report(&error))?;
     let (head_sender, head) = oneshot::channel();
     let (returned_sender, returned) = oneshot::channel();
@@ -46,7 +46,7 @@ pub(crate) async fn answer(
     let task = AbortOnDrop::new(task.abort_handle());
     let (head, outcome) = first_of(head, Outcome::Running(returned)).await;
     match head {
-        Some(Ok(response)) => Ok(ComponentBody::wrap(response, &method, outcome, task)),
+        Some(Ok(response)) => Ok(ComponentBody::wrap(response, (&method, version), outcome, task)),
         // Said by the component in place of an answer, or it said nothing at all.
         Some(Err(_)) | None => Err(Fault),
     }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod log_stream;
+mod outgoing_body;
 mod pool;
 mod request_body;
 mod response_body;

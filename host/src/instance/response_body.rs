@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
-use http::{Method, Response, StatusCode};
+use http::{Method, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use tokio::sync::oneshot;
@@ -75,6 +75,8 @@ pub(crate) struct ComponentBody {
     written: WasiBody,
     /// Bytes to come, where content-length says so: the reader may then never ask for the end.
     left: Option<u64>,
+    /// The length that a 304 tells of a body it does not have (RFC 9110 section 8.6).
+    told: Option<u64>,
     outcome: Outcome,
     breaking: Option<Breaking>,
     task: AbortOnDrop,
@@ -108,19 +110,26 @@ impl Outcome {
 impl ComponentBody {
     pub(super) fn wrap(
         response: Response<WasiBody>,
-        method: &Method,
+        (method, version): (&Method, Version),
         outcome: Outcome,
         mut task: AbortOnDrop,
     ) -> Response<ResponseBody> {
+        let length = response.headers().get(CONTENT_LENGTH);
+        let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+        // hyper's HTTP/1 keeps the field only when the body seems to have that length.
+        let told =
+            length.filter(|_| response.status() == StatusCode::NOT_MODIFIED && version < Version::HTTP_2);
         let left = if has_no_body(method, response.status()) || response.body().is_end_stream() {
             Some(0)
         } else {
-            response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
+            length
         };
         if left == Some(0) {
             task.disarm();
         }
-        response.map(|written| ResponseBody::Component(Self { written, left, outcome, breaking: None, task }))
+        response.map(|written| {
+            ResponseBody::Component(Self { written, left, told, outcome, breaking: None, task })
+        })
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
@@ -162,7 +171,7 @@ impl ComponentBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+        self.told.or(self.left).map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }
 
@@ -190,7 +199,7 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(text) => text.is_end_stream(),
-            Self::Component(body) => body.left == Some(0),
+            Self::Component(body) => body.left == Some(0) && body.told.is_none(),
         }
     }
 

@@ -14,6 +14,7 @@ use wasmtime_wasi_http::{
 };
 
 use super::log_stream::LogStream;
+use super::outgoing_body::{Death, Life};
 use crate::environment::Variables;
 use crate::upstream::Upstream;
 
@@ -23,6 +24,8 @@ const FIELD_SIZE_LIMIT: usize = 1024 * 1024;
 
 /// The data of one store.
 pub(super) struct State {
+    /// Dropped before the table and every body in it.
+    _life: Life,
     table: ResourceTable,
     wasi: WasiCtx,
     http: WasiHttpCtx,
@@ -37,13 +40,15 @@ impl State {
             wasi.env(name, value);
         }
         wasi.stderr(LogStream).stdout(LogStream);
+        let life = Life::default();
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELD_SIZE_LIMIT);
         Self {
             table: ResourceTable::new(),
             wasi: wasi.build(),
             http,
-            hooks: Hooks { upstream },
+            hooks: Hooks { upstream, death: life.death() },
+            _life: life,
             limits: StoreLimitsBuilder::new().memory_size(memory).build(),
         }
     }
@@ -67,6 +72,7 @@ impl WasiHttpView for State {
 
 struct Hooks {
     upstream: Upstream,
+    death: Death,
 }
 
 /// Made once: the library asks for it per header section.
@@ -95,6 +101,7 @@ impl WasiHttpHooks for Hooks {
         _: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Worker), WasiError>> + Send> {
         let upstream = self.upstream.clone();
+        let request = request.map(|body| self.death.guard(body));
         Box::new(async move {
             let response = upstream.send(request, options.unwrap_or_default()).await?;
             let worker: Worker = Box::new(async { Ok(()) });

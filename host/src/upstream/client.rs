@@ -127,3 +127,82 @@ fn is_over_limits(headers: &HeaderMap) -> bool {
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     headers.len() > MAX_FIELDS || size > MAX_HEAD
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use bytes::Bytes;
+    use http_body_util::Empty;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use crate::tls::Identity;
+    use crate::upstream::trust;
+
+    const SHORT: Option<Duration> = Some(Duration::from_millis(100));
+
+    /// What an origin does after accepting: no TLS at all, or TLS, a request and these bytes.
+    async fn send(
+        origin: Option<&'static str>,
+        options: RequestOptions,
+    ) -> Result<Response<WasiBody>, WasiError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let identity = Identity::of_localhost().unwrap();
+        let trusted = trust(&[], &[identity.certificate().unwrap().clone()]).unwrap();
+        let acceptor = TlsAcceptor::from(identity.into_server(&[]).unwrap());
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            if let Some(answer) = origin {
+                let mut stream = acceptor.accept(stream).await.unwrap();
+                assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream.flush().await.unwrap();
+                // Silent until the other side ends the connection.
+                let _ = stream.read(&mut [0; 64]).await;
+            } else {
+                std::future::pending::<()>().await;
+                drop(stream);
+            }
+        });
+        let body = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
+        let request = Request::get(format!("https://localhost:{port}/")).body(body).unwrap();
+        Upstream::new(trusted, &[]).send(request, options).await
+    }
+
+    #[tokio::test]
+    async fn the_connection_is_bounded_when_an_option_says_so() {
+        let options = RequestOptions { connect_timeout: SHORT, ..RequestOptions::default() };
+        assert!(matches!(send(None, options).await, Err(WasiError::ConnectionTimeout)));
+        // An open connection has met it: a slow head is another matter.
+        let options = RequestOptions { first_byte_timeout: Some(Duration::from_millis(400)), ..options };
+        assert!(matches!(send(Some(""), options).await, Err(WasiError::ConnectionReadTimeout)));
+    }
+
+    #[tokio::test]
+    async fn the_head_is_bounded_when_an_option_says_so() {
+        let options = RequestOptions { first_byte_timeout: SHORT, ..RequestOptions::default() };
+        assert!(matches!(send(Some(""), options).await, Err(WasiError::ConnectionReadTimeout)));
+    }
+
+    #[tokio::test]
+    async fn silence_in_the_body_is_bounded_when_an_option_says_so() {
+        let options = RequestOptions { between_bytes_timeout: SHORT, ..RequestOptions::default() };
+        let head = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npart";
+        let mut body = send(Some(head), options).await.unwrap().into_body();
+        let part = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(part, "part");
+        assert!(matches!(body.frame().await, Some(Err(WasiError::ConnectionReadTimeout))));
+    }
+
+    #[tokio::test]
+    async fn plain_http_is_denied() {
+        let body = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
+        let request = Request::get("http://localhost/").body(body).unwrap();
+        let upstream = Upstream::new(trust(&[], &[]).unwrap(), &[]);
+        let denied = upstream.send(request, RequestOptions::default()).await;
+        assert!(matches!(denied, Err(WasiError::HttpRequestDenied)));
+    }
+}

@@ -15,13 +15,13 @@ pub(super) enum ConnectFailure {
     /// The name does not resolve.
     Dns,
     Refused,
-    /// RST while connecting or in the handshake.
+    /// RST while connecting, RST or an end of stream in the handshake.
     Reset,
     /// The system gave up on the TCP handshake.
     TimedOut,
     Unreachable,
     Certificate,
-    /// Any other fault of the TLS handshake: plain http on the port, an alert, an end of stream.
+    /// Any other fault of the TLS handshake: plain http on the port, an alert.
     Tls,
     /// The name of the origin cannot stand in a certificate.
     Name,
@@ -46,8 +46,8 @@ impl ConnectFailure {
         Self::Unreachable
     }
 
-    /// The failure of a TLS handshake. An orderly end of stream counts as a fault of the
-    /// handshake, RST as one of the connection.
+    /// The failure of a TLS handshake. An end of stream counts as RST does: an origin that accepts
+    /// and closes shows as the one or the other by mere timing.
     pub(super) fn of_handshake(error: &io::Error) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         match (inner, error.kind()) {
@@ -139,7 +139,10 @@ fn of_io(error: &io::Error) -> WasiError {
 fn is_reset(kind: io::ErrorKind) -> bool {
     matches!(
         kind,
-        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe
+        io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof
     )
 }
 
@@ -173,7 +176,7 @@ mod tests {
         let alert = rustls::Error::AlertReceived(rustls::AlertDescription::HandshakeFailure);
         assert_eq!(ConnectFailure::of_handshake(&error(alert)), ConnectFailure::Tls);
         let eof = io::Error::from(io::ErrorKind::UnexpectedEof);
-        assert_eq!(ConnectFailure::of_handshake(&eof), ConnectFailure::Tls);
+        assert_eq!(ConnectFailure::of_handshake(&eof), ConnectFailure::Reset);
         let reset = io::Error::from(io::ErrorKind::ConnectionReset);
         assert_eq!(ConnectFailure::of_handshake(&reset), ConnectFailure::Reset);
     }

@@ -54,6 +54,60 @@ async fn a_client_that_leaves_in_the_body_ends_the_request_upstream() {
 }
 
 #[tokio::test]
+async fn a_client_that_leaves_in_its_upload_under_an_answer_ends_the_request_upstream() {
+    let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart";
+    let origin = waiting(&authority, head, Arc::clone(&ended)).await;
+    let host = origin::host(&authority, &[&origin]);
+    let mut client = client::tls(host.address).await;
+    client.send("POST /webhook/tg HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf").await;
+    client.until("part").await;
+    drop(client);
+    timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
+}
+
+#[tokio::test]
+async fn an_upload_that_its_client_leaves_never_looks_whole_to_the_origin() {
+    let authority = Authority::new();
+    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let origin = Origin::new(&authority, "a.example", move |mut stream, _| {
+        let heard = heard.clone();
+        async move {
+            let mut bytes = read_head(&mut stream).await.into_bytes();
+            // Any end of the connection; what counts is what came before it.
+            let _ = stream.read_to_end(&mut bytes).await;
+            heard.send(String::from_utf8(bytes).unwrap()).unwrap();
+        }
+    })
+    .await;
+    let host = origin::host(&authority, &[&origin]);
+    // Several times: the end of the body races with the end of the request.
+    for number in 1..=10 {
+        let mut client = client::tls(host.address).await;
+        let head = "POST /webhook/tg HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
+        client.send(format!("{head}4\r\nhalf\r\n")).await;
+        until("the request upstream", || origin.connections() == number).await;
+        client.hears_nothing_for(std::time::Duration::from_millis(50)).await;
+        drop(client);
+        let upload = timeout(PATIENCE, hears.recv()).await.expect("the request upstream goes on").unwrap();
+        assert!(upload.ends_with("half\r\n"), "{upload:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_304_keeps_the_length_that_it_tells() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
+        read_head(&mut stream).await;
+        write(&mut stream, "HTTP/1.1 304 Not Modified\r\ncontent-length: 1234\r\n\r\n").await;
+    })
+    .await;
+    let host = origin::host(&authority, &[&origin]);
+    let answer = client::get(host.address, "/assets/config.js").await;
+    assert_eq!((answer.status, answer.header("content-length"), answer.text()), (304, Some("1234"), ""));
+}
+
+#[tokio::test]
 async fn a_body_that_an_origin_cuts_breaks_off_for_the_client() {
     for answer in [
         "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart",

@@ -75,16 +75,17 @@ async fn an_unknown_name_is_dns() {
 }
 
 #[tokio::test]
-async fn a_reset_in_the_handshake_is_reset() {
+async fn rst_or_an_end_in_the_handshake_is_reset() {
     assert_eq!(class_of_tcp(|stream, _| async { reset(stream) }).await, "reset");
-}
-
-#[tokio::test]
-async fn an_end_in_the_handshake_and_plain_http_are_tls() {
+    assert_eq!(class_of_tcp(|stream, _| async { drop(stream) }).await, "reset");
     let end = class_of_tcp(|mut stream, _| async move {
         let _ = stream.read(&mut [0; 4096]).await;
     });
-    assert_eq!(end.await, "tls");
+    assert_eq!(end.await, "reset");
+}
+
+#[tokio::test]
+async fn plain_http_instead_of_a_handshake_is_tls() {
     let plain = class_of_tcp(|mut stream, _| async move {
         let _ = stream.read(&mut [0; 4096]).await;
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use messageweave_lb_harness::case::{cases_directory, load_all, load_file};
+use messageweave_lb_harness::case::{cases_directory, load_all, load_file, parse};
 
 #[test]
 fn every_case_file_is_well_formed() {
@@ -42,6 +42,21 @@ fn an_unknown_key_is_an_error_that_names_file_and_key() {
         let fault = load_text(key, text).expect_err(key);
         assert!(fault.contains(key) && fault.contains(".toml"), "{key}: {fault}");
     }
+}
+
+#[test]
+fn the_examples_of_the_reference_are_well_formed() {
+    let readme = fs::read_to_string(cases_directory().join("README.md")).expect("README.md");
+    let blocks: Vec<&str> = readme.split("```").skip(1).step_by(2).collect();
+    let examples: Vec<&str> = blocks.iter().filter_map(|block| block.strip_prefix("toml\n")).collect();
+    let mut cases = 0;
+    for example in examples.into_iter().filter(|example| example.contains("[[step]]")) {
+        let whole = example.starts_with("why");
+        let text = if whole { example.to_owned() } else { format!("why = \"an excerpt\"\n{example}") };
+        parse("README.md", &text).expect(&text);
+        cases += 1;
+    }
+    assert_eq!(cases, 2, "an example was lost");
 }
 
 fn load_text(name: &str, text: &str) -> Result<(), String> {

@@ -97,7 +97,7 @@ pub struct Turn {
 pub enum ConnectionFault {
     /// Accepted, then RST.
     Reset,
-    /// Accepted, then FIN before the handshake.
+    /// Accepted, then FIN in answer to the first bytes of the handshake.
     Close,
     /// Accepted, then not a byte.
     Silent,

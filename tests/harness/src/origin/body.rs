@@ -102,3 +102,42 @@ pub(super) fn line(buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
 fn decimal(value: &[u8]) -> Option<u64> {
     value.iter().all(u8::is_ascii_digit).then(|| std::str::from_utf8(value).ok()?.parse().ok())?
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str, wire: &str) -> Result<(String, bool), String> {
+        let (mut body, _) = RequestBody::of(&[(name.to_owned(), value.as_bytes().to_vec())])?;
+        let (mut text, mut buffer) = (Vec::new(), Vec::new());
+        for byte in wire.bytes() {
+            buffer.push(byte);
+            body.take(&mut buffer, |bytes| text.extend_from_slice(bytes))?;
+        }
+        Ok((String::from_utf8_lossy(&text).into_owned(), body.is_done()))
+    }
+
+    #[test]
+    fn a_body_is_read_to_its_end_and_no_further() {
+        let ok = |text: &str, whole| Ok((text.to_owned(), whole));
+        assert_eq!(read("content-length", "3", "abcGET"), ok("abc", true));
+        assert_eq!(read("content-length", "4", "abc"), ok("abc", false));
+        assert_eq!(read("transfer-encoding", "chunked", "3\r\nabc\r\n0\r\n\r\n"), ok("abc", true));
+        assert_eq!(read("transfer-encoding", "chunked", "3\r\nabc\r\n0\r\n"), ok("abc", false));
+        assert_eq!(read("accept", "x", "abc"), ok("", true));
+    }
+
+    #[test]
+    fn a_malformed_body_is_a_fault() {
+        for (name, value, wire) in [
+            ("content-length", "+3", ""),
+            ("content-length", "", ""),
+            ("transfer-encoding", "gzip, chunked", ""),
+            ("transfer-encoding", "chunked", "x\r\n"),
+            ("transfer-encoding", "chunked", "3\r\nabcd\r\n"),
+            ("transfer-encoding", "chunked", "0\r\nx-trailer: 1\r\n"),
+        ] {
+            assert!(read(name, value, wire).is_err(), "{name}: {value} {wire:?}");
+        }
+    }
+}

@@ -101,7 +101,7 @@ async fn connection(tcp: TcpStream, listening: Arc<Listening>) {
     match fault {
         None => serve(tcp, &listening).await,
         Some(ConnectionFault::Reset) => reset(&tcp),
-        Some(ConnectionFault::Close) => {}
+        Some(ConnectionFault::Close) => close(tcp).await,
         Some(ConnectionFault::Silent) => swallow(tcp).await,
         Some(ConnectionFault::PlainHttp) => plain_http(tcp).await,
         Some(certificate) => bad_handshake(tcp, &listening, certificate).await,
@@ -128,6 +128,14 @@ pub(super) fn reset(tcp: &TcpStream) {
 async fn swallow(mut tcp: TcpStream) {
     let mut buffer = [0; 4096];
     while matches!(tcp.read(&mut buffer).await, Ok(count) if count > 0) {}
+}
+
+/// An orderly end: closing with the client's hello unread would be RST.
+async fn close(mut tcp: TcpStream) {
+    let mut hello = [0; 4096];
+    let _ = tcp.read(&mut hello).await;
+    let _ = tcp.shutdown().await;
+    swallow(tcp).await;
 }
 
 async fn plain_http(mut tcp: TcpStream) {

@@ -146,3 +146,42 @@ fn complaint_about(request: &Recorded) -> Option<String> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::Content;
+
+    fn complaint(method: &str, framing: SeenFraming, lines: &[(&str, &str)]) -> Option<String> {
+        let lines = lines.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
+        complaint_about(&Recorded {
+            origin: "https://a.example:8443".to_owned(),
+            method: method.to_owned(),
+            target: b"/".to_vec(),
+            headers: lines.collect(),
+            framing,
+            body: Content::default(),
+            progress: Progress::Complete,
+            abandoned: false,
+        })
+    }
+
+    #[test]
+    fn a_request_of_an_odd_shape_is_a_complaint() {
+        const HOST: (&str, &str) = ("host", "a.example:8443");
+        use SeenFraming::{Chunked, ContentLength, None as Unframed};
+        assert_eq!(complaint("GET", Unframed, &[HOST]), None);
+        assert_eq!(complaint("POST", Chunked, &[HOST, ("transfer-encoding", "chunked")]), None);
+        for (method, framing, lines) in [
+            ("GET", Unframed, &[][..]),
+            ("GET", Unframed, &[("host", "lb.example")]),
+            ("GET", Unframed, &[HOST, HOST]),
+            ("GET", ContentLength, &[HOST, ("content-length", "0")]),
+            ("HEAD", Chunked, &[HOST, ("transfer-encoding", "chunked")]),
+            ("POST", ContentLength, &[HOST, ("content-length", "1"), ("content-length", "1")]),
+            ("POST", Chunked, &[HOST, ("content-length", "1"), ("transfer-encoding", "chunked")]),
+        ] {
+            assert!(complaint(method, framing, lines).is_some(), "{method} {lines:?}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The invariants that the targets run; the property tests run the same (`tests/properties.rs`).
+
+#[path = "../../tests/invariants/mod.rs"]
+mod invariants;
+
+/// Any text as an origin.
+pub fn origin(data: &[u8]) {
+    invariants::origin(data);
+}
+
+/// Any request head under any configuration.
+pub fn request_head(data: &[u8]) {
+    invariants::request_head(data);
+}
+
+/// Any `location` of a backend.
+pub fn location(data: &[u8]) {
+    invariants::location(data);
+}
+
+/// Any sequence of events on an exchange.
+pub fn exchange(data: &[u8]) {
+    invariants::exchange(data);
+}
