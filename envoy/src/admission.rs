@@ -56,7 +56,7 @@ impl Stream {
             },
         );
         match decision {
-            Decision::Reply(reply) => refuse(&reply),
+            Decision::Reply(reply) => self.refuse(&reply),
             Decision::Health => self.show_health(),
             Decision::Forward(_) if !self.shared.matches => refuse(&Reply::misconfigured()),
             Decision::Forward(plan) => self.forward(*plan, count, whole),
@@ -85,6 +85,14 @@ impl Stream {
         chain.send(fields)?;
         self.passed = Passed::Redirected(chain);
         Ok(Action::Continue)
+    }
+
+    fn refuse(&mut self, reply: &Reply) -> Result<Action, Status> {
+        let content_type = reply.headers.iter().find(|(name, _)| name == "content-type");
+        if let Some((_, value)) = content_type.filter(|_| reply.body.is_empty()) {
+            self.passed = Passed::Replied(value.clone());
+        }
+        refuse(reply)
     }
 
     fn show_health(&self) -> Result<Action, Status> {

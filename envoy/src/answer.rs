@@ -17,8 +17,10 @@ use proxy_wasm::types::{Action, Status};
 
 /// What was decided about a request when it came.
 pub(crate) enum Passed {
-    /// The filter answered itself, or has not decided yet.
+    /// Nothing is decided yet.
     No,
+    /// The filter answered itself, with this type of content.
+    Replied(Vec<u8>),
     /// It went to the router.
     Planned { target: Target, start: usize, attempts: u32 },
     /// It is a redirect hop.
@@ -27,13 +29,21 @@ pub(crate) enum Passed {
 
 /// Judges the head of a response.
 pub(crate) fn judge(passed: &Passed) -> Result<Action, Status> {
-    if matches!(passed, Passed::No) {
-        return Ok(Action::Continue);
+    match passed {
+        Passed::No => return Ok(Action::Continue),
+        Passed::Replied(content_type) => {
+            // Envoy drops the type of an empty body.
+            hostcalls::set_field(Section::Response, "content-type", content_type)?;
+            return Ok(Action::Continue);
+        }
+        Passed::Planned { .. } | Passed::Redirected(_) => {}
     }
     let status = hostcalls::field(Section::Response, ":status").unwrap_or_default();
     match status.as_slice() {
         [b'3', _, _] => redirect(passed),
-        [b'0'..=b'4', _, _] => answer(passed),
+        // Nobody asked for another protocol.
+        [b'0' | b'1', _, _] => fail(passed, Some(Failure::Class(FailureClass::Protocol))),
+        [b'2' | b'4', _, _] => answer(passed),
         _ => fail(passed, None),
     }
 }
@@ -76,9 +86,11 @@ fn redirect(passed: &Passed) -> Result<Action, Status> {
 /// Every try failed.
 fn fail(passed: &Passed, known: Option<Failure>) -> Result<Action, Status> {
     let (target, exhausted) = match passed {
-        Passed::No => return Ok(Action::Continue),
+        Passed::No | Passed::Replied(_) => return Ok(Action::Continue),
         Passed::Planned { target, start, attempts } => {
-            (target, attempts::exhausted().or_else(|| unresolved(*start, *attempts)))
+            let exhausted = attempts::exhausted().or_else(|| unresolved(*start, *attempts));
+            let known = known.and_then(|failure| Some(Exhausted { origin: attempts::origin()?, failure }));
+            (target, known.or(exhausted))
         }
         Passed::Redirected(chain) => {
             let failure = known.or_else(|| attempts::exhausted().map(|exhausted| exhausted.failure));

@@ -2,26 +2,19 @@
 //! (contract 2.9). Successes are filtered out before by Envoy.
 
 use crate::environment::settings;
-use crate::failure::classify;
-use crate::hostcalls::{self};
+use crate::failure::Account;
+use crate::hostcalls;
 use crate::redirects::ENDPOINT;
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::failure::{Exhausted, Failure};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::safelist::Target;
-use proxy_wasm::traits::{Context, HttpContext};
 
-/// One failed try.
-pub(crate) struct FailedTry;
-
-impl Context for FailedTry {}
-
-impl HttpContext for FailedTry {
-    fn on_log(&mut self) {
-        // A try of a redirect hop has no target on the safelist: the filter in front tells of it.
-        if let (Some(target), Some(exhausted)) = (target(), exhausted()) {
-            Event::AttemptFailed(Attempt::new(&target, &exhausted)).emit();
-        }
+/// One failed try is at hand. Envoy calls the plugin itself for it, not a context of its own.
+pub(crate) fn log() {
+    // A try of a redirect hop has no target on the safelist: the filter in front tells of it.
+    if let (Some(target), Some(exhausted)) = (target(), exhausted()) {
+        Event::AttemptFailed(Attempt::new(&target, &exhausted)).emit();
     }
 }
 
@@ -32,29 +25,38 @@ fn target() -> Option<Target> {
 
 /// What the try did, and which origin.
 pub(crate) fn exhausted() -> Option<Exhausted<'static>> {
-    let origin = hostcalls::property(&ENDPOINT)?;
-    let origin = settings().origins().iter().find(|known| known.as_str().as_bytes() == origin)?;
-    Some(Exhausted { origin, failure: failure(origin) })
+    Some(Exhausted { origin: origin()?, failure: failure()? })
 }
 
-fn failure(_: &Origin) -> Failure {
-    let number = |path: &[&str]| {
-        let bytes = hostcalls::property(path)?;
-        Some(i64::from_le_bytes(bytes.try_into().ok()?))
-    };
+/// The origin that was tried last.
+pub(crate) fn origin() -> Option<&'static Origin> {
+    let origin = hostcalls::property(&ENDPOINT)?;
+    settings().origins().iter().find(|known| known.as_str().as_bytes() == origin)
+}
+
+/// Nothing when there was an answer, whatever became of its body.
+fn failure() -> Option<Failure> {
     let code = number(&["response", "code"]).and_then(|code| u16::try_from(code).ok());
     let details = hostcalls::property(&["response", "code_details"]).unwrap_or_default();
-    let reason = hostcalls::property(&["upstream", "transport_failure_reason"]).unwrap_or_default();
-    log::info!(
-        "debug: code {code:?} details {:?} reason {:?} flags {:?}",
-        String::from_utf8_lossy(&details),
-        String::from_utf8_lossy(&reason),
-        number(&["response", "flags"])
-    );
     match code {
-        Some(code) if code >= 500 && (details.is_empty() || details == b"via_upstream") => {
-            Failure::Status(code)
-        }
-        _ => Failure::Class(classify(&details, &reason)),
+        Some(100..500) => None,
+        Some(code @ 500..) if details.is_empty() || details == b"via_upstream" => Some(Failure::Status(code)),
+        _ => Some(Failure::Class(account(details).class())),
     }
+}
+
+fn account(details: Vec<u8>) -> Account {
+    const NANOS_PER_MILLI: u64 = 1_000_000;
+    let waited = number(&["request", "duration"]).unwrap_or_default() / NANOS_PER_MILLI;
+    Account {
+        details,
+        reason: hostcalls::property(&["upstream", "transport_failure_reason"]).unwrap_or_default(),
+        flags: number(&["response", "flags"]).unwrap_or_default(),
+        waited: waited >= settings().request_timeout.0,
+    }
+}
+
+fn number(path: &[&str]) -> Option<u64> {
+    let bytes = hostcalls::property(path)?;
+    u64::try_from(i64::from_le_bytes(bytes.try_into().ok()?)).ok()
 }

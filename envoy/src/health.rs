@@ -5,7 +5,7 @@
 //! while one is in flight, whoever asks. Who waits looks again a few times a second.
 
 use crate::environment::settings;
-use crate::failure::classify;
+use crate::failure::Account;
 use crate::hostcalls::{self, Section};
 use crate::wiring::{ANSWERED_FIELD, member};
 use messageweave_lb::policy::exchange::{Action, Event, Exchange, ResponseHead};
@@ -131,16 +131,20 @@ impl Probes {
         }
     }
 
-    /// A callout that never comes back is a timeout too.
+    /// The exchange has the clock, over all hops of a probe; what a callout brings later is of no use.
     fn overdue(&mut self) {
         let now = hostcalls::now();
-        let (late, running) = self.running.drain(..).partition(|probe| probe.until + LEASE_SLACK <= now);
+        let (late, running) = self.running.drain(..).partition(|probe| probe.until <= now);
         self.running = running;
         let late: Vec<Probe> = late;
+        if late.is_empty() {
+            return;
+        }
         for mut probe in late {
             let action = probe.exchange.on(Event::Elapsed, now);
             self.perform(probe, action);
         }
+        self.release();
     }
 
     fn release(&self) {
@@ -172,7 +176,7 @@ impl Probe {
             (":authority", origin.authority()),
             (":path", request.destination.path_with_query()),
         ];
-        // The exchange keeps the clock; Envoy's only ends what is left over.
+        // The exchange keeps the clock; Envoy's only ends what nobody waits for any more.
         match hostcalls::dispatch(&member(place), &headers, settings().request_timeout) {
             Ok(token) => self.token = token,
             // Envoy knows no address.
@@ -190,7 +194,7 @@ fn response(fields: usize, body: usize) -> Result<ResponseHead, FailureClass> {
     };
     let find = |name: &str| fields.iter().find(|(known, _)| known == name);
     if find(ANSWERED_FIELD).is_none() {
-        return Err(classify(&hostcalls::callout_body(body), b""));
+        return Err(Account { details: hostcalls::callout_body(body), ..Account::default() }.class());
     }
     let status = find(":status").and_then(|(_, status)| std::str::from_utf8(status).ok()?.parse().ok());
     let status = status.ok_or(FailureClass::Protocol)?;

@@ -6,7 +6,7 @@
 
 use crate::environment::settings;
 use crate::hostcalls::{self, Section};
-use crate::marker::{Marker, method};
+use crate::marker::Marker;
 use crate::wiring::{self, CLUSTER_FIELD, HOP_FIELD, ADDED_BY_ENVOY, INTERNAL_FIELDS, TRY_TIMEOUT_FIELD};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::origin::Origin;
@@ -132,9 +132,4 @@ fn original(fields: &[Field], marker: &Marker) -> Option<Target> {
 
 fn find<'a>(fields: &'a [Field], name: &str) -> Option<&'a [u8]> {
     fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
-}
-
-/// The method that a field names.
-pub(crate) fn method_of(bytes: &[u8]) -> Option<messageweave_lb::policy::safelist::Method> {
-    method(std::str::from_utf8(bytes).ok()?)
 }

@@ -2,7 +2,7 @@
 //! contexts of its role.
 
 use crate::admission::Stream;
-use crate::attempts::FailedTry;
+use crate::attempts;
 use crate::environment::settings;
 use crate::health::Probes;
 use crate::hostcalls;
@@ -119,11 +119,16 @@ impl RootContext for Root {
         }
     }
 
+    fn on_log(&mut self) {
+        if self.role == Role::Attempts {
+            attempts::log();
+        }
+    }
+
     fn create_http_context(&self, id: u32) -> Option<Box<dyn HttpContext>> {
         Some(match self.role {
             Role::Admission => Box::new(Stream::new(id, self.shared.clone())),
-            Role::Redirects => Box::new(TryAnswer),
-            Role::Attempts => Box::new(FailedTry),
+            Role::Redirects | Role::Attempts => Box::new(TryAnswer),
         })
     }
 

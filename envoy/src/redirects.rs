@@ -3,9 +3,8 @@
 //! redirect loses its `location` on the way through the router, so that the router passes it on.
 
 use crate::environment::settings;
-use crate::hop::method_of;
 use crate::hostcalls::{self, Section};
-use crate::marker::Marker;
+use crate::marker::{Marker, method};
 use crate::wiring::{ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, METADATA, METADATA_ORIGIN};
 use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::origin::Origin;
@@ -25,29 +24,58 @@ impl Context for TryAnswer {}
 
 impl HttpContext for TryAnswer {
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        if hostcalls::field(Section::Response, ":status").is_some_and(|status| status.starts_with(b"3")) {
+        if let Some(line) = hostcalls::field(Section::Response, ASKED_FIELD)
+            && let Some(line) = Line::read(&line)
+        {
             // A call that fails leaves a redirect that the router does not follow.
-            let _ = rewrite();
+            let _ = if line.status.starts_with('3') { rewrite(&line) } else { Ok(()) };
+            let _ = line.drop_nominated();
         }
         Action::Continue
     }
 }
 
-fn rewrite() -> Result<(), Status> {
-    let response = hostcalls::plain(hostcalls::fields(Section::Response));
-    let status = hostcalls::field(Section::Response, ":status");
-    let status =
-        status.and_then(|status| std::str::from_utf8(&status).ok()?.parse().ok()).unwrap_or_default();
-    let first = response.first("location").unwrap_or_default().to_vec();
-    let followed = Asked::read(&response).and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
-    let Some((hop, Asked { origin, method, .. })) = followed else {
-        if response.first("location").is_some() {
-            hostcalls::remove_field(Section::Response, "location")?;
-            for value in response.all("location") {
-                hostcalls::add_field(Section::Response, HIDDEN_LOCATION, value)?;
+/// Envoy's line about a try.
+struct Line<'a> {
+    status: &'a str,
+    method: &'a str,
+    path_with_query: &'a str,
+    connection: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn read(line: &'a [u8]) -> Option<Self> {
+        let mut parts = std::str::from_utf8(line).ok()?.splitn(4, ' ');
+        let mut next = || parts.next();
+        Some(Self { status: next()?, method: next()?, path_with_query: next()?, connection: next()? })
+    }
+
+    /// Removes the fields that the origin's `connection` names (RFC 9110 section 7.6.1). Mostly it
+    /// names none.
+    fn drop_nominated(&self) -> Result<(), Status> {
+        let plain = ["-", "", "close", "keep-alive"];
+        if plain.iter().any(|known| self.connection.eq_ignore_ascii_case(known)) {
+            return Ok(());
+        }
+        let before = hostcalls::plain(hostcalls::fields(Section::Response));
+        let mut after = before.clone();
+        after.drop_hop_by_hop();
+        for (name, _) in before.as_slice() {
+            if name != "connection" && after.first(name).is_none() {
+                hostcalls::remove_field(Section::Response, name)?;
             }
         }
-        return Ok(());
+        Ok(())
+    }
+}
+
+fn rewrite(line: &Line<'_>) -> Result<(), Status> {
+    let response = hostcalls::plain(hostcalls::fields(Section::Response));
+    let status = line.status.parse().unwrap_or_default();
+    let first = response.first("location").unwrap_or_default().to_vec();
+    let followed = Asked::read(line).and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
+    let Some((hop, Asked { origin, method, .. })) = followed else {
+        return hide(&response);
     };
     let marker = Marker { origin, method, status, location: first };
     let url = [hop.target.origin().as_str(), hop.target.path_with_query()].concat();
@@ -62,6 +90,15 @@ fn rewrite() -> Result<(), Status> {
     hostcalls::set_field(Section::Response, "location", url.as_bytes())
 }
 
+/// Keeps the router from following.
+fn hide(response: &Headers) -> Result<(), Status> {
+    if response.first("location").is_none() {
+        return Ok(());
+    }
+    hostcalls::remove_field(Section::Response, "location")?;
+    response.all("location").try_for_each(|value| hostcalls::add_field(Section::Response, HIDDEN_LOCATION, value))
+}
+
 /// What the try asked for.
 struct Asked {
     origin: Origin,
@@ -70,15 +107,12 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(response: &Headers) -> Option<Self> {
-        let asked = response.first(ASKED_FIELD)?;
-        let (method, path_with_query) = asked.split_at(asked.iter().position(|byte| *byte == b' ')?);
-        let path_with_query = path_with_query.trim_ascii_start();
+    fn read(line: &Line<'_>) -> Option<Self> {
         let origin = hostcalls::property(&ENDPOINT)?;
         Some(Self {
             origin: Origin::parse(std::str::from_utf8(&origin).ok()?).ok()?,
-            method: method_of(method)?,
-            path_with_query: String::from_utf8(path_with_query.to_vec()).ok()?,
+            method: method(line.method)?,
+            path_with_query: line.path_with_query.to_owned(),
         })
     }
 

@@ -16,8 +16,9 @@ pub const CONNECTION_FIELD: &str = "x-lb-connection";
 /// Tells a probe's answer from a reply that Envoy made in its place.
 pub const ANSWERED_FIELD: &str = "x-lb-answered";
 
-/// What a try asked for, `<method> <path?query>`: Envoy adds it to the answer, because the filter behind
-/// the router cannot ask. Clients never see it.
+/// What a try asked for and how it was answered, `<status> <method> <path?query> <connection>`: Envoy adds
+/// it to the answer, because the filter behind the router cannot ask, and so that one call reads it
+/// all. Clients never see it.
 pub const ASKED_FIELD: &str = "x-lb-asked";
 
 /// A redirect that the policy passes on travels so through the router, which would follow it.

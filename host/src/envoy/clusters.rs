@@ -67,7 +67,7 @@ fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
 
 /// Tries its members one after another.
 fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_backend: bool) -> Value {
-    let mut response = vec![filters::overwrite(ASKED_FIELD, "%REQ(:METHOD)% %REQ(:PATH)%")];
+    let mut response = vec![filters::overwrite(ASKED_FIELD, "%RESP(:STATUS)% %REQ(:METHOD)% %REQ(:PATH)% %RESP(connection)%")];
     if names_backend {
         let origin = format!("%UPSTREAM_METADATA({METADATA}:{METADATA_ORIGIN})%");
         response.push(filters::overwrite(BACKEND_FIELD, &origin));

@@ -89,7 +89,11 @@ fn connection_manager(rendering: &Rendering) -> Value {
         },
         // Nor is an unknown method, or an upgrade that nobody offers, a reason to refuse a request
         // before the filter has seen it.
-        "http_protocol_options": { "allow_custom_methods": true, "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }] },
+        "http_protocol_options": {
+            "accept_http_10": true,
+            // Transfer-encoding overrides content-length (RFC 9112 section 6.3).
+            "allow_chunked_length": true,
+            "allow_custom_methods": true, "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }] },
     })
 }
 

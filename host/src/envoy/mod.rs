@@ -9,6 +9,7 @@ mod origins;
 mod routes;
 mod run;
 mod watch;
+mod yaml;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ pub(crate) struct Rendering {
 
 /// `envoy-config`: prints it.
 pub(crate) fn print(arguments: &EnvoyArguments) -> ExitCode {
-    let rendered = Rendering::new(&arguments.config).and_then(|mut rendering| {
+    let rendered = Rendering::new(&arguments.config).map(|mut rendering| {
         rendering.admin = arguments.admin.map(listeners::socket_address);
         rendering.yaml()
     });
@@ -105,8 +106,9 @@ impl Rendering {
         bootstrap
     }
 
-    pub(crate) fn yaml(&self) -> Result<String, String> {
-        yaml_serde::to_string(&self.bootstrap()).map_err(|error| error.to_string())
+    /// The same, for people.
+    pub(crate) fn yaml(&self) -> String {
+        yaml::write(&self.bootstrap())
     }
 
     fn file(path: &Path) -> Value {

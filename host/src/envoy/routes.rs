@@ -97,5 +97,5 @@ fn idle(attempts: u32, timeout: u64) -> u64 {
 /// Longer than the filter lets a client be silent, so that a silent client is never taken for a
 /// silent origin.
 fn silence(timeout: u64) -> u64 {
-    timeout.saturating_add(timeout / 2).saturating_add(1000)
+    timeout.saturating_add(timeout / 2).saturating_add(50)
 }

@@ -9,7 +9,7 @@ mod stock;
 use crate::case::Case;
 
 pub use bare::Bare;
-pub use component::{Component, component, envoy_binary, filter, host_binary};
+pub use component::{Component, component, envoy_binary, filter, host_binary, trapping_filter};
 pub use host::{Host, Launch, READY};
 pub use stock::Stock;
 

@@ -26,7 +26,10 @@ pub struct Envoy {
 /// When it prints none.
 pub fn render(flags: &[&str], variables: &[(&str, &str)]) -> Result<Value, String> {
     let mut command = Command::new(host_binary());
-    command.env_clear().arg("envoy-config").arg("--filter").arg(filter()).args(flags);
+    command.env_clear().arg("envoy-config").args(flags);
+    if !flags.contains(&"--filter") {
+        command.arg("--filter").arg(filter());
+    }
     for (name, value) in variables {
         command.arg("--env").arg(format!("{name}={value}"));
     }

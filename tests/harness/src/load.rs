@@ -58,8 +58,13 @@ async fn client(address: SocketAddr, request: &[u8], until: Instant) -> Load {
     load
 }
 
-/// Reads one answer whole.
+/// Reads one answer whole, which must be a 200.
 async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
+    read(stream, buffer).await?;
+    buffer.starts_with(b"HTTP/1.1 200").then_some(())
+}
+
+async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
     buffer.clear();
     let head = loop {
         if stream.read_buf(buffer).await.ok()? == 0 {
@@ -77,5 +82,25 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
             return None;
         }
     }
-    (text.starts_with("http/1.1 200") && buffer.len() == whole).then_some(())
+    (buffer.len() == whole).then_some(())
+}
+
+/// Sends requests one after another on one connection; the answers, as far as they come.
+pub async fn answers(address: SocketAddr, requests: &[&str]) -> Vec<String> {
+    let mut answers = Vec::new();
+    let Ok(mut stream) = TcpStream::connect(address).await else {
+        return answers;
+    };
+    let mut buffer = Vec::new();
+    for request in requests {
+        let exchange = async {
+            stream.write_all(request.as_bytes()).await.ok()?;
+            read(&mut stream, &mut buffer).await
+        };
+        match timeout_at(Instant::now() + Duration::from_secs(10), exchange).await {
+            Ok(Some(_)) => answers.push(String::from_utf8_lossy(&buffer).into_owned()),
+            _ => break,
+        }
+    }
+    answers
 }

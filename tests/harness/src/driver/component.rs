@@ -63,6 +63,12 @@ pub fn filter() -> PathBuf {
     root().join("dist/messageweave-lb-envoy.wasm")
 }
 
+/// The filter with its hook for tests, as the Makefile builds it.
+#[must_use]
+pub fn trapping_filter() -> PathBuf {
+    root().join("target/messageweave-lb-envoy-trap.wasm")
+}
+
 /// Envoy as the Makefile fetches it.
 #[must_use]
 pub fn envoy_binary() -> PathBuf {
@@ -250,7 +256,7 @@ impl Drop for Component {
 /// What the filter logs stands behind Envoy's own words.
 fn envoy_log(line: &str) -> Option<&str> {
     let events = ["attempt failed: ", "all backends failed: ", "misconfigured: "];
-    let (_, rest) = line.split_once("wasm log messageweave-lb ")?;
+    let (_, rest) = line.split_once("wasm log ")?.1.split_once("messageweave-lb: ")?;
     rest.get(events.iter().filter_map(|event| rest.find(event)).min()?..)
 }
 
