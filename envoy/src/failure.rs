@@ -68,7 +68,7 @@ impl Account {
     #[must_use]
     pub fn class(&self) -> FailureClass {
         let texts = [plain(&self.details), plain(&self.reason)];
-        let occurs = |sign: &str| texts.iter().any(|text| text.contains(sign));
+        let occurs = |sign: &str| texts.iter().any(|text| text.windows(sign.len()).any(|part| part == sign.as_bytes()));
         let flagged = |bit: u32| self.flags & (1 << bit) != 0;
         let sign = SIGNS.iter().find(|(sign, _)| occurs(sign)).map(|(_, class)| *class);
         let silent = self.details.is_empty() && self.reason.is_empty();
@@ -80,8 +80,9 @@ impl Account {
     }
 }
 
-fn plain(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).to_ascii_lowercase().replace(['_', '.'], " ")
+fn plain(bytes: &[u8]) -> Vec<u8> {
+    let blank = |byte: &u8| if b"_.".contains(byte) { b' ' } else { byte.to_ascii_lowercase() };
+    bytes.iter().map(blank).collect()
 }
 
 #[cfg(test)]
