@@ -83,25 +83,26 @@ fn redirect(passed: &Passed) -> Result<Action, Status> {
     answer(passed)
 }
 
-/// Every try failed.
+/// Every try failed, or the filter knows of a failure that the router took for an answer.
 fn fail(passed: &Passed, known: Option<Failure>) -> Result<Action, Status> {
-    let (target, exhausted) = match passed {
+    let (target, told, untold) = match passed {
         Passed::No | Passed::Replied(_) => return Ok(Action::Continue),
         Passed::Planned { target, start, attempts } => {
-            let exhausted = attempts::exhausted().or_else(|| unresolved(*start, *attempts));
-            let known = known.and_then(|failure| Some(Exhausted { origin: attempts::origin()?, failure }));
-            (target, known.or(exhausted))
+            let seen = known.and_then(|failure| Some(Exhausted { origin: attempts::origin()?, failure }));
+            let told = if known.is_none() { attempts::exhausted() } else { None };
+            (target, told, seen.or_else(|| unresolved(*start, *attempts)))
         }
         Passed::Redirected(chain) => {
             let failure = known.or_else(|| attempts::exhausted().map(|exhausted| exhausted.failure));
             let failure = failure.unwrap_or(Failure::Class(FailureClass::Dns));
-            (&chain.target, chain.chosen().map(|origin| Exhausted { origin, failure }))
+            (&chain.target, None, chain.chosen().map(|origin| Exhausted { origin, failure }))
         }
     };
-    let Some(exhausted) = exhausted else {
+    let Some(exhausted) = told.or(untold) else {
         return Ok(Action::Continue);
     };
-    if matches!(passed, Passed::Redirected(_)) {
+    // The router's own log has told of its tries.
+    if told.is_none() {
         Event::AttemptFailed(Attempt::new(target, &exhausted)).emit();
     }
     Event::RequestExhausted(Attempt::new(target, &exhausted)).emit();

@@ -35,8 +35,6 @@ fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
         "type": if endpoint.resolved { "STATIC" } else { "LOGICAL_DNS" },
         "connect_timeout": duration(rendering.settings.request_timeout.0),
         "dns_lookup_family": "ALL",
-        "respect_dns_ttl": true,
-        "dns_failure_refresh_rate": { "base_interval": "1s", "max_interval": "5s" },
         "load_assignment": { "cluster_name": name, "endpoints": [{ "lb_endpoints": [{
             "endpoint": {
                 "address": { "socket_address": { "address": endpoint.address, "port_value": endpoint.port } },

@@ -87,13 +87,13 @@ fn connection_manager(rendering: &Rendering) -> Value {
             "max_headers_count": limits::HEAD_FIELDS,
             "headers_with_underscores_action": "ALLOW",
         },
-        // Nor is an unknown method, or an upgrade that nobody offers, a reason to refuse a request
-        // before the filter has seen it.
+        // An old version, or an upgrade that nobody offers, is no reason to refuse a request.
         "http_protocol_options": {
             "accept_http_10": true,
             // Transfer-encoding overrides content-length (RFC 9112 section 6.3).
             "allow_chunked_length": true,
-            "allow_custom_methods": true, "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }] },
+            "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }],
+        },
     })
 }
 

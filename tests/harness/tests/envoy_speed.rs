@@ -1,12 +1,13 @@
-//! The filter beside the same Envoy with the same routes and no WebAssembly. It takes a minute and
-//! wants an idle machine, so only `make bench` runs it.
+//! What the filter costs: calls between Envoy and the module, counted; and the filter beside the same
+//! Envoy with the same routes and no WebAssembly. The latter takes a minute and wants an idle machine,
+//! so only `make bench` runs it.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use messageweave_lb_harness::envoy::{Envoy, render};
-use messageweave_lb_harness::load::load;
+use messageweave_lb_harness::load::{answers, load};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 5;
@@ -15,6 +16,54 @@ const CONNECTIONS: usize = 16;
 /// What the filter may cost: requests per second as a share of those without it.
 const LEAST: [(&str, f64); 2] = [("/ready", 0.80), ("/", 0.85)];
 const ORIGINS: &str = r#"["https://a.example","https://b.example","https://c.example"]"#;
+
+/// Calls of the module to Envoy for a small GET, and of Envoy to the module, allocations aside.
+const CALLS: (usize, usize) = (4, 9);
+const COUNTED: usize = 20;
+
+#[test]
+fn a_small_get_costs_four_hostcalls() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("calls-{}", std::process::id()));
+    let [origin, listen] = [free(), free()];
+    let _origin =
+        Envoy::start(&folder.join("origin"), &origin_bootstrap(origin), &["--concurrency", "1"]).unwrap();
+    let bootstrap = changed(listen, origin, |_| {});
+    let flags = ["--concurrency", "1", "--component-log-level", "wasm:trace"];
+    let envoy = Envoy::start(&folder.join("traced"), &bootstrap, &flags).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let request = request("/ready");
+    let mut before = (0, 0);
+    for round in 0..2 {
+        let answers = runtime.block_on(answers(listen, &[request.as_str(); COUNTED]));
+        assert_eq!(answers.len(), COUNTED, "{}", envoy.log());
+        let log = settled(&envoy);
+        let count = |mark: &str| log.lines().filter(|line| line.contains(mark) && !line.contains("memory_allocate")).count();
+        let after = (count("[vm->host]"), count("[host->vm]"));
+        // The first round seeds the dice.
+        if round == 1 {
+            let calls = ((after.0 - before.0) as f64 / COUNTED as f64, (after.1 - before.1) as f64 / COUNTED as f64);
+            assert_eq!(calls, (CALLS.0 as f64, CALLS.1 as f64), "{log}");
+        }
+        before = after;
+    }
+}
+
+/// The log once the last stream is deleted.
+fn settled(envoy: &Envoy) -> String {
+    let mut last = String::new();
+    loop {
+        let log = envoy.log();
+        if log == last {
+            return log;
+        }
+        last = log;
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn request(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\nuser-agent: bench\r\naccept: */*\r\n\r\n")
+}
 
 #[test]
 #[ignore = "a measurement: `make bench`"]
@@ -27,7 +76,7 @@ fn the_filter_keeps_most_of_the_speed_of_envoy() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut slow = Vec::new();
     for (path, least) in LEAST {
-        let request = format!("GET {path} HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\nuser-agent: bench\r\naccept: */*\r\n\r\n");
+        let request = request(path);
         let mut shares = Vec::new();
         let mut costs = [Vec::new(), Vec::new()];
         for _ in 0..ROUNDS {
@@ -61,7 +110,13 @@ fn free() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
-fn start(folder: &PathBuf, name: &str, listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) -> Envoy {
+fn start(folder: &Path, name: &str, listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) -> Envoy {
+    let bootstrap = changed(listen, origin, change);
+    Envoy::start(&folder.join(name), &bootstrap, &["--concurrency", "1"]).unwrap()
+}
+
+/// The rendered configuration without TLS, so that the measure is not OpenSSL's.
+fn changed(listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) -> Value {
     let variables = [("BACKEND_ORIGINS_JSON", ORIGINS), ("LB_TRUST_FORWARDED_PROTO", "1")];
     let resolves = ["a", "b", "c"].map(|name| format!("{name}.example:443={origin}"));
     let listen = listen.to_string();
@@ -78,7 +133,7 @@ fn start(folder: &PathBuf, name: &str, listen: SocketAddr, origin: SocketAddr, c
         }
     });
     change(&mut bootstrap);
-    Envoy::start(&folder.join(name), &bootstrap, &["--concurrency", "1"]).unwrap()
+    bootstrap
 }
 
 /// The same routes and clusters; every request begins at the first origin.

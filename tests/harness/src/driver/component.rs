@@ -253,6 +253,20 @@ impl Drop for Component {
     }
 }
 
+/// Envoy's router tells of a try once it is over, which may be after the filter has told of the request
+/// that it was the last try of.
+fn order_last_try(lines: &mut [String]) {
+    const LAST: &str = "all backends failed: ";
+    const TRY: &str = "attempt failed: ";
+    for index in 1..lines.len() {
+        if let Some([request, attempt]) = lines.get_mut(index - 1..=index)
+            && request.strip_prefix(LAST).is_some_and(|told| attempt.strip_prefix(TRY) == Some(told))
+        {
+            std::mem::swap(request, attempt);
+        }
+    }
+}
+
 /// What the filter logs stands behind Envoy's own words.
 fn envoy_log(line: &str) -> Option<&str> {
     let events = ["attempt failed: ", "all backends failed: ", "misconfigured: "];
@@ -274,5 +288,8 @@ fn sort_out(printed: &[String], kind: Kind, evidence: &mut Evidence) {
                 evidence.noise.push('\n');
             }
         }
+    }
+    if kind == Kind::Envoy {
+        order_last_try(&mut evidence.log);
     }
 }
