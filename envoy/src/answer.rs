@@ -6,7 +6,7 @@ use crate::environment::settings;
 use crate::hop::Chain;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
-use crate::wiring::{FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD};
+use crate::wiring::{ANSWERED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD};
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};
@@ -53,6 +53,7 @@ fn answer(passed: &Passed) -> Result<Action, Status> {
     if let Passed::Redirected(chain) = passed
         && let Some(origin) = chain.chosen()
     {
+        hostcalls::remove_field(Section::Response, ANSWERED_FIELD)?;
         hostcalls::set_field(Section::Response, BACKEND_FIELD, origin.as_str().as_bytes())?;
     }
     Ok(Action::Continue)

@@ -53,7 +53,8 @@ impl Uploads {
         let now = self.now;
         let silent: Vec<_> = self.heard.extract_if(.., |(_, heard)| now - *heard >= bound).collect();
         for (stream, _) in &silent {
-            if hostcalls::act_for(*stream).is_ok() {
+            // An answer that has begun goes on, whatever becomes of the body.
+            if hostcalls::act_for(*stream).is_ok() && hostcalls::property(&["response", "code"]).is_none() {
                 let _ = hostcalls::reply(&Reply::client_timeout());
             }
         }

@@ -13,8 +13,10 @@ pub const HOP_FIELD: &str = "x-lb-hop";
 /// Envoy's copy of the client's `connection`, which Envoy itself drops before filters run.
 pub const CONNECTION_FIELD: &str = "x-lb-connection";
 
-/// Tells a probe's answer from a reply that Envoy made in its place.
+/// Tells a probe's answer from a reply that Envoy made in its place, and a hop's answer from others.
 pub const ANSWERED_FIELD: &str = "x-lb-answered";
+/// Its value on a hop's answer.
+pub const HOPPED: &str = "hop";
 
 /// What a try asked for and how it was answered, `<status> <method> <path?query> <connection>`: Envoy adds
 /// it to the answer, because the filter behind the router cannot ask, and so that one call reads it

@@ -5,7 +5,7 @@
 //! priorities that were tried goes to another origin, never to the same one twice.
 
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, MAX_HEAD_BYTES, MAX_HEAD_FIELDS};
-use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, ASKED_FIELD, METADATA, METADATA_ORIGIN, Role, hop, member, rotation};
+use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, ASKED_FIELD, HOPPED, METADATA, METADATA_ORIGIN, Role, hop, member, rotation};
 use serde_json::{Value, json};
 
 use super::origins::Endpoint;
@@ -69,6 +69,8 @@ fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_ba
     if names_backend {
         let origin = format!("%UPSTREAM_METADATA({METADATA}:{METADATA_ORIGIN})%");
         response.push(filters::overwrite(BACKEND_FIELD, &origin));
+    } else {
+        response.push(filters::overwrite(ANSWERED_FIELD, HOPPED));
     }
     // Answers pass from the last to the first.
     let http_filters = [

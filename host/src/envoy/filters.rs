@@ -1,7 +1,7 @@
 //! Envoy's HTTP filters, ours and its own.
 
 use messageweave_lb::policy::origin::Origin;
-use messageweave_lb_envoy::wiring::{Plugin, Role};
+use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, HOPPED, Plugin, Role};
 use serde_json::{Map, Value, json};
 
 use super::{Rendering, type_url};
@@ -10,10 +10,79 @@ use super::{Rendering, type_url};
 pub(super) const PROBE_REMOVALS: [&str; 4] =
     ["x-envoy-expected-rq-timeout-ms", "x-envoy-internal", "x-forwarded-for", "x-forwarded-proto"];
 
-/// The filter in one of its roles, as an HTTP filter.
+fn name(role: Role) -> String {
+    format!("messageweave-lb.{}", role.name())
+}
+
+/// The filter in one of its roles, as an HTTP filter. Most answers are none of its business, and Envoy
+/// sees that for less than a call costs.
 pub(super) fn wasm(rendering: &Rendering, role: Role) -> Value {
     json!({
-        "name": format!("messageweave-lb.{}", role.name()),
+        "name": name(role),
+        "typed_config": {
+            "@type": type_url("envoy.extensions.common.matching.v3.ExtensionWithMatcher"),
+            "extension_config": extension(rendering, role),
+            "xds_matcher": uninteresting(role),
+        },
+    })
+}
+
+/// Answers that are neither failures nor redirects. In front of the router, those of redirect hops are
+/// of interest all the same: only the filter knows which origin was chosen. Behind it, those whose
+/// `connection` names fields are; failures are for the filter in front.
+fn uninteresting(role: Role) -> Value {
+    let usual = |unusual: Value| json!({ "matcher": { "matcher_list": { "matchers": [{
+        "predicate": { "not_matcher": unusual },
+        "on_match": { "action": {
+            "name": "skip",
+            "typed_config": { "@type": type_url("envoy.extensions.filters.common.matcher.action.v3.SkipFilter") },
+        } },
+    }] } } });
+    let map = match role {
+        Role::Redirects => {
+            let usual = usual(names_fields());
+            json!({ "2xx": usual, "4xx": usual, "5xx": usual })
+        }
+        Role::Admission | Role::Attempts => {
+            let usual = usual(field(ANSWERED_FIELD, json!({ "exact": HOPPED })));
+            json!({ "2xx": usual, "4xx": usual })
+        }
+    };
+    json!({ "matcher_tree": {
+        "input": {
+            "name": "class",
+            "typed_config": { "@type": type_url("envoy.type.matcher.v3.HttpResponseStatusCodeClassMatchInput") },
+        },
+        "exact_match_map": { "map": map },
+    } })
+}
+
+/// A `connection` that is more than `close` or `keep-alive`.
+fn names_fields() -> Value {
+    let words = ["close", "keep-alive"].map(|word| field("connection", json!({ "exact": word, "ignore_case": true })));
+    json!({ "and_matcher": { "predicate": [
+        field("connection", json!({ "safe_regex": { "google_re2": {}, "regex": ".+" } })),
+        { "not_matcher": { "or_matcher": { "predicate": words } } },
+    ] } })
+}
+
+/// A field of the answer.
+fn field(name: &str, value: Value) -> Value {
+    json!({ "single_predicate": {
+        "input": {
+            "name": name,
+            "typed_config": {
+                "@type": type_url("envoy.type.matcher.v3.HttpResponseHeaderMatchInput"),
+                "header_name": name,
+            },
+        },
+        "value_match": value,
+    } })
+}
+
+fn extension(rendering: &Rendering, role: Role) -> Value {
+    json!({
+        "name": name(role),
         "typed_config": {
             "@type": type_url("envoy.extensions.filters.http.wasm.v3.Wasm"),
             "config": plugin(rendering, role),

@@ -2,6 +2,7 @@
 //! upstream of its own.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -134,4 +135,72 @@ impl Drop for Envoy {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A port that was free a moment ago.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn free() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    address.unwrap_or_else(|error| panic!("no free port: {error}"))
+}
+
+/// Origins without TLS, where TLS is not the point.
+pub fn without_tls(bootstrap: &mut Value) {
+    each(bootstrap, &mut |object| {
+        if object.contains_key("load_assignment") {
+            object.remove("transport_socket");
+        }
+        // Without TLS there is no ALPN to choose by.
+        if object.remove("auto_config").is_some() {
+            object.insert("explicit_http_config".to_owned(), json!({ "http_protocol_options": {} }));
+        }
+    });
+}
+
+/// Applies a change to every object of a configuration.
+pub fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            change(object);
+            object.values_mut().for_each(|value| each(value, change));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| each(value, change)),
+        _ => {}
+    }
+}
+
+
+/// An Envoy that answers as an origin: `/ready` briefly, `/` with 64 KiB, anything else by 404.
+#[must_use]
+pub fn origin(address: SocketAddr) -> Value {
+    let answer = |path: &str, body: String| json!({
+        "match": { "path": path },
+        "direct_response": { "status": 200, "body": { "inline_string": body } },
+    });
+    json!({ "static_resources": { "listeners": [{
+        "name": "origin",
+        "address": { "socket_address": { "address": address.ip().to_string(), "port_value": address.port() } },
+        "filter_chains": [{ "filters": [{
+            "name": "envoy.filters.network.http_connection_manager",
+            "typed_config": {
+                "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+                "stat_prefix": "origin",
+                "route_config": {
+                    "max_direct_response_body_size_bytes": 100_000,
+                    "virtual_hosts": [{ "name": "all", "domains": ["*"], "routes": [
+                        answer("/ready", "ok".to_owned()),
+                        answer("/", "x".repeat(65_536)),
+                    ] }],
+                },
+                "http_filters": [{
+                    "name": "envoy.filters.http.router",
+                    "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
+                }],
+            },
+        }] }],
+    }] } })
 }

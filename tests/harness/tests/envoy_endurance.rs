@@ -1,11 +1,11 @@
 //! What Envoy must survive with the filter in it: a trap, many requests, many configurations.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use messageweave_lb_harness::driver::{filter, trapping_filter};
-use messageweave_lb_harness::envoy::{Envoy, render};
+use messageweave_lb_harness::envoy::{Envoy, free, origin, render, without_tls};
 use messageweave_lb_harness::load::answers;
 use serde_json::{Value, json};
 
@@ -74,9 +74,45 @@ fn ten_thousand_requests_and_fifty_configurations_leave_memory_flat() {
     let warm = envoy.resident();
     (11..=10 + PUSHES).for_each(|number| apply(&envoy, &folder, &file, &listener, number));
     let after = envoy.resident();
+    let modified: u64 = envoy.stats("listener_manager.listener_modified").values().sum();
+    assert!(modified >= PUSHES as u64, "only {modified} configurations differed");
     println!("{warm} KiB after 10 configurations, {after} KiB after {PUSHES} more");
     assert!(after < warm + GROWTH, "configurations: {warm} KiB, then {after} KiB");
     many(100);
+}
+
+#[test]
+fn forty_views_over_four_workers_cost_one_probe_per_origin_and_period() {
+    let (address, probed) = (free(), free());
+    let origin = Envoy::start(&folder("probed"), &origin(probed), &["--concurrency", "1"]).unwrap();
+    let resolves = ["a", "b", "c"].map(|name| format!("{name}.example:443={probed}"));
+    let listen = address.to_string();
+    let mut flags = vec!["--listen", &listen];
+    resolves.iter().for_each(|resolve| flags.extend(["--resolve", resolve]));
+    let variables = [
+        ("BACKEND_ORIGINS_JSON", r#"["https://a.example","https://b.example","https://c.example"]"#),
+        ("LB_TRUST_FORWARDED_PROTO", "1"),
+        ("LB_HEALTH_TTL_MS", "2000"),
+    ];
+    let mut bootstrap = render(&flags, &variables).unwrap();
+    without_tls(&mut bootstrap);
+    let _envoy = Envoy::start(&folder("workers"), &bootstrap, &["--concurrency", "4"]).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let view = "GET /healthz-worker HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\n\r\n";
+    for period in 1..=3 {
+        let views = runtime.block_on(async {
+            let mut clients = tokio::task::JoinSet::new();
+            (0..40).for_each(|_| drop(clients.spawn(async move { answers(address, &[view]).await })));
+            clients.join_all().await.concat()
+        });
+        assert_eq!(views.len(), 40);
+        assert!(views.iter().all(|view| view.contains(r#""status":"ok""#) && view.contains(r#""available":3"#)), "{views:?}");
+        let completed = "http.origin.downstream_rq_completed";
+        let probes = origin.stats(completed).get(completed).copied();
+        assert_eq!(probes, Some(3 * period), "probes after {period} period(s)");
+        // The only clock of the cache is the real one.
+        std::thread::sleep(Duration::from_millis(2100));
+    }
 }
 
 /// Pushes a configuration and waits until Envoy has taken it.
@@ -114,8 +150,4 @@ fn bootstrap(address: SocketAddr, filter: &Path) -> Value {
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("envoy-{name}-{}", std::process::id()))
-}
-
-fn free() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }

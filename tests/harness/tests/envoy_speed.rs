@@ -2,11 +2,11 @@
 //! Envoy with the same routes and no WebAssembly. The latter takes a minute and wants an idle machine,
 //! so only `make bench` runs it.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use messageweave_lb_harness::envoy::{Envoy, render};
+use messageweave_lb_harness::envoy::{Envoy, each, free, render, without_tls};
 use messageweave_lb_harness::load::{answers, load};
 use serde_json::{Value, json};
 
@@ -18,15 +18,15 @@ const LEAST: [(&str, f64); 2] = [("/ready", 0.80), ("/", 0.85)];
 const ORIGINS: &str = r#"["https://a.example","https://b.example","https://c.example"]"#;
 
 /// Calls of the module to Envoy for a small GET, and of Envoy to the module, allocations aside.
-const CALLS: (usize, usize) = (4, 9);
+const CALLS: (usize, usize) = (2, 7);
 const COUNTED: usize = 20;
 
 #[test]
-fn a_small_get_costs_four_hostcalls() {
+fn a_small_get_costs_two_hostcalls() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("calls-{}", std::process::id()));
     let [origin, listen] = [free(), free()];
     let _origin =
-        Envoy::start(&folder.join("origin"), &origin_bootstrap(origin), &["--concurrency", "1"]).unwrap();
+        Envoy::start(&folder.join("origin"), &messageweave_lb_harness::envoy::origin(origin), &["--concurrency", "1"]).unwrap();
     let bootstrap = changed(listen, origin, |_| {});
     let flags = ["--concurrency", "1", "--component-log-level", "wasm:trace"];
     let envoy = Envoy::start(&folder.join("traced"), &bootstrap, &flags).unwrap();
@@ -70,7 +70,7 @@ fn request(path: &str) -> String {
 fn the_filter_keeps_most_of_the_speed_of_envoy() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-{}", std::process::id()));
     let [origin, with, without] = [free(), free(), free()];
-    let _origin = Envoy::start(&folder.join("origin"), &origin_bootstrap(origin), &["--concurrency", "1"]).unwrap();
+    let _origin = Envoy::start(&folder.join("origin"), &messageweave_lb_harness::envoy::origin(origin), &["--concurrency", "1"]).unwrap();
     let with = (start(&folder, "with", with, origin, |_| {}), with);
     let without = (start(&folder, "without", without, origin, remove_filter), without);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -106,10 +106,6 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-fn free() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
-}
-
 fn start(folder: &Path, name: &str, listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) -> Envoy {
     let bootstrap = changed(listen, origin, change);
     Envoy::start(&folder.join(name), &bootstrap, &["--concurrency", "1"]).unwrap()
@@ -123,15 +119,7 @@ fn changed(listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) 
     let mut flags = vec!["--listen", &listen];
     resolves.iter().for_each(|resolve| flags.extend(["--resolve", resolve]));
     let mut bootstrap = render(&flags, &variables).unwrap();
-    for cluster in bootstrap["static_resources"]["clusters"].as_array_mut().unwrap() {
-        cluster.as_object_mut().unwrap().remove("transport_socket");
-    }
-    // Without TLS there is no ALPN to choose by.
-    each(&mut bootstrap, &mut |object| {
-        if object.remove("auto_config").is_some() {
-            object.insert("explicit_http_config".to_owned(), json!({ "http_protocol_options": {} }));
-        }
-    });
+    without_tls(&mut bootstrap);
     change(&mut bootstrap);
     bootstrap
 }
@@ -147,44 +135,4 @@ fn remove_filter(bootstrap: &mut Value) {
             filters.retain(|filter| filter["name"].as_str().is_some_and(|name| name.starts_with("envoy.")));
         }
     });
-}
-
-fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
-    match value {
-        Value::Object(object) => {
-            change(object);
-            object.values_mut().for_each(|value| each(value, change));
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| each(value, change)),
-        _ => {}
-    }
-}
-
-fn origin_bootstrap(address: SocketAddr) -> Value {
-    let answer = |path: &str, body: String| json!({
-        "match": { "path": path },
-        "direct_response": { "status": 200, "body": { "inline_string": body } },
-    });
-    json!({ "static_resources": { "listeners": [{
-        "name": "origin",
-        "address": { "socket_address": { "address": address.ip().to_string(), "port_value": address.port() } },
-        "filter_chains": [{ "filters": [{
-            "name": "envoy.filters.network.http_connection_manager",
-            "typed_config": {
-                "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
-                "stat_prefix": "origin",
-                "route_config": {
-                    "max_direct_response_body_size_bytes": 100_000,
-                    "virtual_hosts": [{ "name": "all", "domains": ["*"], "routes": [
-                        answer("/ready", "ok".to_owned()),
-                        answer("/", "x".repeat(65_536)),
-                    ] }],
-                },
-                "http_filters": [{
-                    "name": "envoy.filters.http.router",
-                    "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
-                }],
-            },
-        }] }],
-    }] } })
 }
