@@ -8,7 +8,9 @@ use crate::hop::{self, Chain};
 use crate::hostcalls::{self, Section};
 use crate::plugin::Shared;
 use crate::upload;
-use crate::wiring::{CLUSTER_FIELD, CONNECTION_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, INTERNAL_FIELDS, rotation};
+use crate::wiring::{
+    CLUSTER_FIELD, CONNECTION_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, INTERNAL_FIELDS, rotation,
+};
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::plan::Plan;

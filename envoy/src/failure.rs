@@ -68,15 +68,18 @@ impl Account {
     #[must_use]
     pub fn class(&self) -> FailureClass {
         let texts = [plain(&self.details), plain(&self.reason)];
-        let occurs = |sign: &str| texts.iter().any(|text| text.windows(sign.len()).any(|part| part == sign.as_bytes()));
+        let occurs = |sign: &str| {
+            texts.iter().any(|text| text.windows(sign.len()).any(|part| part == sign.as_bytes()))
+        };
         let flagged = |bit: u32| self.flags & (1 << bit) != 0;
         let sign = SIGNS.iter().find(|(sign, _)| occurs(sign)).map(|(_, class)| *class);
         let silent = self.details.is_empty() && self.reason.is_empty();
-        sign.or_else(|| FLAGS.iter().find(|(bit, _)| flagged(*bit)).map(|(_, class)| *class))
-            .unwrap_or(match silent && self.waited && flagged(CONNECTION_FAILURE) {
+        sign.or_else(|| FLAGS.iter().find(|(bit, _)| flagged(*bit)).map(|(_, class)| *class)).unwrap_or(
+            match silent && self.waited && flagged(CONNECTION_FAILURE) {
                 true => FailureClass::Timeout,
                 false => FailureClass::Reset,
-            })
+            },
+        )
     }
 }
 
@@ -99,7 +102,11 @@ mod tests {
             (started("remote_connection_failure|delayed_connect_error:_Connection_refused"), "", Refused),
             (String::new(), "delayed connect error: Connection refused", Refused),
             (String::new(), "delayed connect error: Connection reset by peer", Reset),
-            (String::new(), "immediate connect error: Network is unreachable|remote address:224.0.0.1:9", Unreachable),
+            (
+                String::new(),
+                "immediate connect error: Network is unreachable|remote address:224.0.0.1:9",
+                Unreachable,
+            ),
             (String::new(), "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER", Tls),
             (started("connection_termination"), "", Reset),
             (started("remote_refused_stream_reset"), "", Reset),

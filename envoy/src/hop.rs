@@ -7,7 +7,7 @@
 use crate::environment::settings;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
-use crate::wiring::{self, CLUSTER_FIELD, HOP_FIELD, ADDED_BY_ENVOY, INTERNAL_FIELDS, TRY_TIMEOUT_FIELD};
+use crate::wiring::{self, ADDED_BY_ENVOY, CLUSTER_FIELD, HOP_FIELD, INTERNAL_FIELDS, TRY_TIMEOUT_FIELD};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};

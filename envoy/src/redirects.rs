@@ -96,7 +96,9 @@ fn hide(response: &Headers) -> Result<(), Status> {
         return Ok(());
     }
     hostcalls::remove_field(Section::Response, "location")?;
-    response.all("location").try_for_each(|value| hostcalls::add_field(Section::Response, HIDDEN_LOCATION, value))
+    response
+        .all("location")
+        .try_for_each(|value| hostcalls::add_field(Section::Response, HIDDEN_LOCATION, value))
 }
 
 /// What the try asked for.

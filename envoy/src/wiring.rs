@@ -137,7 +137,8 @@ impl Plugin {
 }
 
 /// What filter and `check` say of a list of origins for which no clusters were rendered.
-pub const MISMATCH: &str = "BACKEND_ORIGINS_JSON: differs from the clusters in Envoy's configuration; render it again";
+pub const MISMATCH: &str =
+    "BACKEND_ORIGINS_JSON: differs from the clusters in Envoy's configuration; render it again";
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,13 @@
 //! priorities that were tried goes to another origin, never to the same one twice.
 
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, MAX_HEAD_BYTES, MAX_HEAD_FIELDS};
-use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, ASKED_FIELD, HOPPED, METADATA, METADATA_ORIGIN, Role, hop, member, rotation};
+use messageweave_lb_envoy::wiring::{
+    ANSWERED_FIELD, ASKED_FIELD, HOPPED, METADATA, METADATA_ORIGIN, Role, hop, member, rotation,
+};
 use serde_json::{Value, json};
 
 use super::origins::Endpoint;
-use super::{Rendering, duration, filters, type_url};
+use super::{Rendering, duration, filters, set, type_url};
 
 /// Origins usually keep an idle connection for 5 s or longer.
 const IDLE_MS: u64 = 4000;
@@ -65,7 +67,10 @@ fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
 
 /// Tries its members one after another.
 fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_backend: bool) -> Value {
-    let mut response = vec![filters::overwrite(ASKED_FIELD, "%RESP(:STATUS)% %REQ(:METHOD)% %REQ(:PATH)% %RESP(connection)%")];
+    let mut response = vec![filters::overwrite(
+        ASKED_FIELD,
+        "%RESP(:STATUS)% %REQ(:METHOD)% %REQ(:PATH)% %RESP(connection)%",
+    )];
     if names_backend {
         let origin = format!("%UPSTREAM_METADATA({METADATA}:{METADATA_ORIGIN})%");
         response.push(filters::overwrite(BACKEND_FIELD, &origin));
@@ -123,14 +128,17 @@ fn tls(rendering: &Rendering, endpoint: &Endpoint) -> Value {
         json!({ "@type": type_url("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext") });
     match &endpoint.name {
         Ok(name) => {
-            socket["sni"] = json!(name);
-            socket["auto_sni_san_validation"] = json!(true);
+            set(&mut socket, "sni", json!(name));
+            set(&mut socket, "auto_sni_san_validation", json!(true));
         }
         Err(address) => {
-            validation["match_typed_subject_alt_names"] =
-                json!([{ "san_type": "IP_ADDRESS", "matcher": { "exact": address.to_string() } }]);
+            set(
+                &mut validation,
+                "match_typed_subject_alt_names",
+                json!([{ "san_type": "IP_ADDRESS", "matcher": { "exact": address.to_string() } }]),
+            );
         }
     }
-    socket["common_tls_context"] = json!({ "validation_context": validation });
+    set(&mut socket, "common_tls_context", json!({ "validation_context": validation }));
     json!({ "name": "envoy.transport_sockets.tls", "typed_config": socket })
 }

@@ -31,13 +31,15 @@ pub(super) fn wasm(rendering: &Rendering, role: Role) -> Value {
 /// of interest all the same: only the filter knows which origin was chosen. Behind it, those whose
 /// `connection` names fields are; failures are for the filter in front.
 fn uninteresting(role: Role) -> Value {
-    let usual = |unusual: Value| json!({ "matcher": { "matcher_list": { "matchers": [{
+    let usual = |unusual: Value| {
+        json!({ "matcher": { "matcher_list": { "matchers": [{
         "predicate": { "not_matcher": unusual },
         "on_match": { "action": {
             "name": "skip",
             "typed_config": { "@type": type_url("envoy.extensions.filters.common.matcher.action.v3.SkipFilter") },
         } },
-    }] } } });
+    }] } } })
+    };
     let map = match role {
         Role::Redirects => {
             let usual = usual(names_fields());
@@ -59,7 +61,8 @@ fn uninteresting(role: Role) -> Value {
 
 /// A `connection` that is more than `close` or `keep-alive`.
 fn names_fields() -> Value {
-    let words = ["close", "keep-alive"].map(|word| field("connection", json!({ "exact": word, "ignore_case": true })));
+    let words = ["close", "keep-alive"]
+        .map(|word| field("connection", json!({ "exact": word, "ignore_case": true })));
     json!({ "and_matcher": { "predicate": [
         field("connection", json!({ "safe_regex": { "google_re2": {}, "regex": ".+" } })),
         { "not_matcher": { "or_matcher": { "predicate": words } } },

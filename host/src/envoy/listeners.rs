@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use messageweave_lb_envoy::wiring::{CONNECTION_FIELD, INTERNAL_FIELDS, Role};
 use serde_json::{Value, json};
 
-use super::{Rendering, duration, filters, limits, routes, type_url};
+use super::{Rendering, duration, filters, limits, routes, set, type_url};
 
 pub(super) fn all(rendering: &Rendering) -> Vec<Value> {
     rendering.listen.iter().map(|address| listener(rendering, *address)).collect()
@@ -20,20 +20,24 @@ fn listener(rendering: &Rendering, address: SocketAddr) -> Value {
     let mut chains = Vec::new();
     if let Some((certificate, key)) = &rendering.certificate {
         let mut chain = chain(rendering);
-        chain["filter_chain_match"] = json!({ "transport_protocol": "tls" });
-        chain["transport_socket"] = json!({
-            "name": "envoy.transport_sockets.tls",
-            "typed_config": {
-                "@type": type_url("envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"),
-                "common_tls_context": {
-                    "alpn_protocols": ["h2", "http/1.1"],
-                    "tls_certificates": [{
-                        "certificate_chain": Rendering::file(certificate),
-                        "private_key": Rendering::file(key),
-                    }],
+        set(&mut chain, "filter_chain_match", json!({ "transport_protocol": "tls" }));
+        set(
+            &mut chain,
+            "transport_socket",
+            json!({
+                "name": "envoy.transport_sockets.tls",
+                "typed_config": {
+                    "@type": type_url("envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"),
+                    "common_tls_context": {
+                        "alpn_protocols": ["h2", "http/1.1"],
+                        "tls_certificates": [{
+                            "certificate_chain": Rendering::file(certificate),
+                            "private_key": Rendering::file(key),
+                        }],
+                    },
                 },
-            },
-        });
+            }),
+        );
         chains.push(chain);
     }
     chains.push(chain(rendering));

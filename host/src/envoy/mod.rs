@@ -86,23 +86,35 @@ impl Rendering {
     pub(crate) fn bootstrap(&self) -> Value {
         let mut bootstrap = json!({});
         if let Some(address) = &self.admin {
-            bootstrap["admin"] = json!({ "address": address });
+            set(&mut bootstrap, "admin", json!({ "address": address }));
         }
-        bootstrap["static_resources"] = json!({
-            "listeners": listeners::all(self),
-            "clusters": clusters::all(self),
-        });
+        set(
+            &mut bootstrap,
+            "static_resources",
+            json!({
+                "listeners": listeners::all(self),
+                "clusters": clusters::all(self),
+            }),
+        );
         // What follows `#` is cut off by the policy, as everywhere; Envoy would refuse the request.
-        bootstrap["layered_runtime"] = json!({ "layers": [{ "name": "static", "static_layer": {
+        set(
+            &mut bootstrap,
+            "layered_runtime",
+            json!({ "layers": [{ "name": "static", "static_layer": {
             "envoy.reloadable_features.http_reject_path_with_fragment": false,
-        } }] });
-        bootstrap["overload_manager"] = json!({ "resource_monitors": [{
+        } }] }),
+        );
+        set(
+            &mut bootstrap,
+            "overload_manager",
+            json!({ "resource_monitors": [{
             "name": "envoy.resource_monitors.global_downstream_max_connections",
             "typed_config": {
                 "@type": type_url("envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig"),
                 "max_active_downstream_connections": 10_000,
             },
-        }] });
+        }] }),
+        );
         bootstrap
     }
 
@@ -119,6 +131,13 @@ impl Rendering {
 /// The `@type` of a message.
 fn type_url(message: &str) -> String {
     ["type.googleapis.com/", message].concat()
+}
+
+/// Adds a field to an object.
+fn set(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(fields) = object {
+        fields.insert(name.to_owned(), value);
+    }
 }
 
 /// A duration as protobuf's JSON mapping spells it.

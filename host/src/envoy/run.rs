@@ -54,7 +54,8 @@ fn prepare(arguments: &EnvoyRunArguments) -> Result<Command, String> {
     });
     eprint!("{}", check::report_of(&rendering.variables));
     let bootstrap = folder.join(BOOTSTRAP);
-    write(&bootstrap, rendering.bootstrap().to_string()).map_err(|error| format!("{}: {error}", bootstrap.display()))?;
+    write(&bootstrap, rendering.bootstrap().to_string())
+        .map_err(|error| format!("{}: {error}", bootstrap.display()))?;
     watch(&folder, &admin).map_err(|error| format!("the helper process: {error}"))?;
     let mut envoy = Command::new(program());
     envoy.arg("--config-path").arg(bootstrap).arg("--disable-hot-restart");

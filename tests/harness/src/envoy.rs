@@ -51,7 +51,9 @@ impl Envoy {
         std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
         let mut bootstrap = bootstrap.clone();
         let admin = folder.join("admin.sock");
-        bootstrap["admin"] = json!({ "address": { "pipe": { "path": admin } } });
+        if let Value::Object(fields) = &mut bootstrap {
+            fields.insert("admin".to_owned(), json!({ "address": { "pipe": { "path": admin } } }));
+        }
         let file = folder.join("envoy.json");
         std::fs::write(&file, bootstrap.to_string()).map_err(|error| error.to_string())?;
         let log = std::fs::File::create(folder.join("log")).map_err(|error| error.to_string())?;
@@ -87,7 +89,8 @@ impl Envoy {
         use std::io::{Read, Write};
         let path = self.folder.join("admin.sock");
         let mut stream = std::os::unix::net::UnixStream::connect(path).map_err(|e| e.to_string())?;
-        let request = format!("{line} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+        let request =
+            format!("{line} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         stream.write_all(request.as_bytes()).map_err(|error| error.to_string())?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).map_err(|error| error.to_string())?;
@@ -139,13 +142,10 @@ impl Drop for Envoy {
 
 /// A port that was free a moment ago.
 ///
-/// # Panics
+/// # Errors
 /// When there is none.
-#[must_use]
-pub fn free() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    address.unwrap_or_else(|error| panic!("no free port: {error}"))
+pub fn free() -> std::io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
 /// Origins without TLS, where TLS is not the point.
@@ -173,14 +173,15 @@ pub fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<Stri
     }
 }
 
-
 /// An Envoy that answers as an origin: `/ready` briefly, `/` with 64 KiB, anything else by 404.
 #[must_use]
 pub fn origin(address: SocketAddr) -> Value {
-    let answer = |path: &str, body: String| json!({
-        "match": { "path": path },
-        "direct_response": { "status": 200, "body": { "inline_string": body } },
-    });
+    let answer = |path: &str, body: String| {
+        json!({
+            "match": { "path": path },
+            "direct_response": { "status": 200, "body": { "inline_string": body } },
+        })
+    };
     json!({ "static_resources": { "listeners": [{
         "name": "origin",
         "address": { "socket_address": { "address": address.ip().to_string(), "port_value": address.port() } },

@@ -1,5 +1,11 @@
 //! The rendered configuration: the committed example, what `check` says of it, and what the filter does
 //! when it is not the one that was rendered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests"
+)]
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -31,7 +37,8 @@ const ORIGINS: &str = r#"["https://a.example","https://b.example"]"#;
 fn the_committed_example_is_what_is_rendered() {
     let rendered = run(EXAMPLE);
     let committed = std::fs::read_to_string(example()).unwrap();
-    let body: String = committed.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    let body: String =
+        committed.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
     assert_eq!(body, String::from_utf8_lossy(&rendered.stdout), "render envoy/envoy.yaml again");
 }
 
@@ -63,11 +70,9 @@ fn check_refuses_a_configuration_that_was_rendered_for_other_origins() {
     };
     let same = check(r#"["https://amber.example","https://blue.example:8443"]"#);
     assert!(same.status.success(), "{same:?}");
-    for other in [
-        r#"["https://blue.example:8443","https://amber.example"]"#,
-        r#"["https://amber.example"]"#,
-        "[]",
-    ] {
+    for other in
+        [r#"["https://blue.example:8443","https://amber.example"]"#, r#"["https://amber.example"]"#, "[]"]
+    {
         let output = check(other);
         assert!(!output.status.success());
         assert!(String::from_utf8_lossy(&output.stderr).contains("render it again"), "{output:?}");
@@ -85,7 +90,10 @@ fn the_filter_refuses_clusters_that_were_rendered_for_other_origins() {
     let envoy = Envoy::start(&folder("mismatch"), &bootstrap.1, &["--concurrency", "1"]).unwrap();
     let answers = ask(bootstrap.0, &["/nope", "/ready"]);
     assert!(answers[0].contains("route not forwarded: /nope"), "{answers:?}");
-    assert!(answers[1].starts_with("HTTP/1.1 503") && answers[1].ends_with("misconfigured backends"), "{answers:?}");
+    assert!(
+        answers[1].starts_with("HTTP/1.1 503") && answers[1].ends_with("misconfigured backends"),
+        "{answers:?}"
+    );
     assert!(envoy.log().contains("render it again"), "{}", envoy.log());
 }
 

@@ -1,4 +1,10 @@
 //! What Envoy must survive with the filter in it: a trap, many requests, many configurations.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests"
+)]
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,7 +32,7 @@ fn the_module_is_small_and_has_no_hook_for_tests() {
 
 #[test]
 fn a_trap_costs_one_request() {
-    let address = free();
+    let address = free().unwrap();
     let bootstrap = bootstrap(address, &trapping_filter());
     let envoy = Envoy::start(&folder("trap"), &bootstrap, &["--concurrency", "1"]).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -36,13 +42,17 @@ fn a_trap_costs_one_request() {
         let trapped = runtime.block_on(answers(address, &[&trap]));
         assert!(!trapped.concat().contains("route not forwarded"), "{trapped:?}");
         let next = runtime.block_on(answers(address, &[good, good]));
-        assert!(next.iter().all(|answer| answer.contains("route not forwarded: /nope")), "{next:?} {}", envoy.log());
+        assert!(
+            next.iter().all(|answer| answer.contains("route not forwarded: /nope")),
+            "{next:?} {}",
+            envoy.log()
+        );
     }
 }
 
 #[test]
 fn ten_thousand_requests_and_fifty_configurations_leave_memory_flat() {
-    let (address, folder) = (free(), folder("memory"));
+    let (address, folder) = (free().unwrap(), folder("memory"));
     let mut bootstrap = bootstrap(address, &filter());
     let listener = bootstrap["static_resources"]["listeners"][0].take();
     bootstrap["static_resources"].as_object_mut().unwrap().remove("listeners");
@@ -83,7 +93,7 @@ fn ten_thousand_requests_and_fifty_configurations_leave_memory_flat() {
 
 #[test]
 fn forty_views_over_four_workers_cost_one_probe_per_origin_and_period() {
-    let (address, probed) = (free(), free());
+    let (address, probed) = (free().unwrap(), free().unwrap());
     let origin = Envoy::start(&folder("probed"), &origin(probed), &["--concurrency", "1"]).unwrap();
     let resolves = ["a", "b", "c"].map(|name| format!("{name}.example:443={probed}"));
     let listen = address.to_string();
@@ -106,7 +116,10 @@ fn forty_views_over_four_workers_cost_one_probe_per_origin_and_period() {
             clients.join_all().await.concat()
         });
         assert_eq!(views.len(), 40);
-        assert!(views.iter().all(|view| view.contains(r#""status":"ok""#) && view.contains(r#""available":3"#)), "{views:?}");
+        assert!(
+            views.iter().all(|view| view.contains(r#""status":"ok""#) && view.contains(r#""available":3"#)),
+            "{views:?}"
+        );
         let completed = "http.origin.downstream_rq_completed";
         let probes = origin.stats(completed).get(completed).copied();
         assert_eq!(probes, Some(3 * period), "probes after {period} period(s)");
@@ -133,7 +146,7 @@ fn apply(envoy: &Envoy, folder: &Path, file: &Path, listener: &Value, number: us
 fn push(folder: &Path, file: &Path, listener: &Value, number: usize) {
     let mut listener = listener.clone();
     listener["@type"] = json!("type.googleapis.com/envoy.config.listener.v3.Listener");
-    listener["traffic_direction"] = json!(if number % 2 == 0 { "INBOUND" } else { "UNSPECIFIED" });
+    listener["traffic_direction"] = json!(if number.is_multiple_of(2) { "INBOUND" } else { "UNSPECIFIED" });
     let text = json!({ "version_info": number.to_string(), "resources": [listener] }).to_string();
     let partial = folder.join("listeners.part");
     std::fs::write(&partial, text).unwrap();
@@ -141,8 +154,7 @@ fn push(folder: &Path, file: &Path, listener: &Value, number: usize) {
 }
 
 fn bootstrap(address: SocketAddr, filter: &Path) -> Value {
-    let variables =
-        [("BACKEND_ORIGINS_JSON", r#"["https://a.example"]"#), ("LB_TRUST_FORWARDED_PROTO", "1")];
+    let variables = [("BACKEND_ORIGINS_JSON", r#"["https://a.example"]"#), ("LB_TRUST_FORWARDED_PROTO", "1")];
     let (listen, filter) = (address.to_string(), filter.display().to_string());
     let flags = ["--listen", &listen, "--filter", &filter, "--resolve", "a.example:443=127.0.0.1:9"];
     render(&flags, &variables).unwrap()

@@ -1,6 +1,12 @@
 //! What the filter costs: calls between Envoy and the module, counted; and the filter beside the same
 //! Envoy with the same routes and no WebAssembly. The latter takes a minute and wants an idle machine,
 //! so only `make bench` runs it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests"
+)]
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,9 +30,13 @@ const COUNTED: usize = 20;
 #[test]
 fn a_small_get_costs_two_hostcalls() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("calls-{}", std::process::id()));
-    let [origin, listen] = [free(), free()];
-    let _origin =
-        Envoy::start(&folder.join("origin"), &messageweave_lb_harness::envoy::origin(origin), &["--concurrency", "1"]).unwrap();
+    let [origin, listen] = [free().unwrap(), free().unwrap()];
+    let _origin = Envoy::start(
+        &folder.join("origin"),
+        &messageweave_lb_harness::envoy::origin(origin),
+        &["--concurrency", "1"],
+    )
+    .unwrap();
     let bootstrap = changed(listen, origin, |_| {});
     let flags = ["--concurrency", "1", "--component-log-level", "wasm:trace"];
     let envoy = Envoy::start(&folder.join("traced"), &bootstrap, &flags).unwrap();
@@ -37,11 +47,14 @@ fn a_small_get_costs_two_hostcalls() {
         let answers = runtime.block_on(answers(listen, &[request.as_str(); COUNTED]));
         assert_eq!(answers.len(), COUNTED, "{}", envoy.log());
         let log = settled(&envoy);
-        let count = |mark: &str| log.lines().filter(|line| line.contains(mark) && !line.contains("memory_allocate")).count();
+        let count = |mark: &str| {
+            log.lines().filter(|line| line.contains(mark) && !line.contains("memory_allocate")).count()
+        };
         let after = (count("[vm->host]"), count("[host->vm]"));
         // The first round seeds the dice.
         if round == 1 {
-            let calls = ((after.0 - before.0) as f64 / COUNTED as f64, (after.1 - before.1) as f64 / COUNTED as f64);
+            let calls =
+                ((after.0 - before.0) as f64 / COUNTED as f64, (after.1 - before.1) as f64 / COUNTED as f64);
             assert_eq!(calls, (CALLS.0 as f64, CALLS.1 as f64), "{log}");
         }
         before = after;
@@ -62,15 +75,22 @@ fn settled(envoy: &Envoy) -> String {
 }
 
 fn request(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\nuser-agent: bench\r\naccept: */*\r\n\r\n")
+    format!(
+        "GET {path} HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\nuser-agent: bench\r\naccept: */*\r\n\r\n"
+    )
 }
 
 #[test]
 #[ignore = "a measurement: `make bench`"]
 fn the_filter_keeps_most_of_the_speed_of_envoy() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-{}", std::process::id()));
-    let [origin, with, without] = [free(), free(), free()];
-    let _origin = Envoy::start(&folder.join("origin"), &messageweave_lb_harness::envoy::origin(origin), &["--concurrency", "1"]).unwrap();
+    let [origin, with, without] = [free().unwrap(), free().unwrap(), free().unwrap()];
+    let _origin = Envoy::start(
+        &folder.join("origin"),
+        &messageweave_lb_harness::envoy::origin(origin),
+        &["--concurrency", "1"],
+    )
+    .unwrap();
     let with = (start(&folder, "with", with, origin, |_| {}), with);
     let without = (start(&folder, "without", without, origin, remove_filter), without);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -89,11 +109,17 @@ fn the_filter_keeps_most_of_the_speed_of_envoy() {
                 costs[index].push((envoy.ticks() - before) as f64 * 10_000.0 / done.answers as f64);
             }
             shares.push(rates[1] / rates[0]);
-            println!("{path}: {:.0}/s without, {:.0}/s with", rates[0] / ROUND.as_secs_f64(), rates[1] / ROUND.as_secs_f64());
+            println!(
+                "{path}: {:.0}/s without, {:.0}/s with",
+                rates[0] / ROUND.as_secs_f64(),
+                rates[1] / ROUND.as_secs_f64()
+            );
         }
         let share = median(&mut shares);
         let [cost_without, cost_with] = costs.map(|mut costs| median(&mut costs));
-        println!("{path}: {share:.2} of the requests/s; {cost_without:.0} us and {cost_with:.0} us of processor time per request");
+        println!(
+            "{path}: {share:.2} of the requests/s; {cost_without:.0} us and {cost_with:.0} us of processor time per request"
+        );
         if share < least {
             slow.push(format!("{path}: {share:.2} is below {least}"));
         }
@@ -106,7 +132,13 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-fn start(folder: &Path, name: &str, listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) -> Envoy {
+fn start(
+    folder: &Path,
+    name: &str,
+    listen: SocketAddr,
+    origin: SocketAddr,
+    change: impl Fn(&mut Value),
+) -> Envoy {
     let bootstrap = changed(listen, origin, change);
     Envoy::start(&folder.join(name), &bootstrap, &["--concurrency", "1"]).unwrap()
 }

@@ -33,8 +33,12 @@ fn trim(input: &str, output: &str, exports: &[String]) -> Result<(), String> {
             return Err(format!("{input} has no export {export}"));
         }
     }
-    let unwanted: Vec<_> =
-        module.exports.iter().filter(|known| !exports.contains(&known.name)).map(|known| known.id()).collect();
+    let unwanted: Vec<_> = module
+        .exports
+        .iter()
+        .filter(|known| !exports.contains(&known.name))
+        .map(|known| known.id())
+        .collect();
     unwanted.into_iter().for_each(|export| module.exports.delete(export));
     gc::run(&mut module);
     module.emit_wasm_file(output).map_err(|error| format!("{output}: {error:#}"))
