@@ -7,6 +7,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
 COMPONENT := dist/messageweave-lb.wasm
+SERVICE := dist/messageweave-lb-p3.wasm
 HOST := target/release/messageweave-lb
 FILTER := dist/messageweave-lb-envoy.wasm
 TRAPPING_FILTER := target/messageweave-lb-envoy-trap.wasm
@@ -25,17 +26,17 @@ BUILD_FILTER = cargo rustc --quiet -p messageweave-lb-envoy --lib --crate-type=c
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build test bench lint fuzz ci clean host
+.PHONY: help run build test bench lint fuzz ci clean host note needs
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of two demo backends without it
-	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve; else exec $(HOST) serve --demo; fi
+run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of two demo backends without it; ARGS="..." adds flags
+	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve $(ARGS); else exec $(HOST) serve --demo $(ARGS); fi
 
-build: $(COMPONENT) $(FILTER) host ## component and Envoy filter into dist/, the host into target/release/
+build: $(COMPONENT) $(SERVICE) $(FILTER) host ## the components and the Envoy filter into dist/, the host into target/release/
 
-test: build .tools/targets $(WASMTIME) $(ENVOY) $(TRAPPING_FILTER) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
+test: needs build .tools/targets $(WASMTIME) $(ENVOY) $(TRAPPING_FILTER) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
 	cargo test --release --workspace
 	$(MAKE) --no-print-directory fuzz
 	python3 tests/readme.py
@@ -44,6 +45,7 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 	cargo fmt --all --check
 	cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --release --features component --target wasm32-wasip2 -- -D warnings
+	cargo clippy --quiet --release --features p3 --target wasm32-wasip2 -- -D warnings
 	cargo clippy --quiet --release -p messageweave-lb-envoy --target wasm32-wasip1 -- -D warnings
 
 bench: build $(ENVOY) ## the Envoy filter beside the same Envoy without it
@@ -57,11 +59,19 @@ ci: test ## what a clean clone must pass
 clean: ## remove what was built
 	rm -rf target dist .tools fuzz/target
 
-host:
-	@[ -e $(HOST) ] || echo "building the host: a first build takes about 5 to 10 minutes on two cores, most of it wasmtime"
+# Said before the first long wait, not after it.
+note:
+	@[ -e $(HOST) ] || echo "a first build takes about 5 to 10 minutes on two cores, most of it wasmtime"
+
+needs:
+	@for tool in cargo rustup cc c++ python3 git curl; do \
+	  command -v $$tool >/dev/null || { echo "make test needs $$tool" >&2; exit 1; }; done
+	@python3 -m pip --version >/dev/null 2>&1 || { echo "make test needs pip for python3" >&2; exit 1; }
+
+host: note
 	@cargo build --quiet --release -p messageweave-lb-host
 
-$(COMPONENT): $(POLICY_SOURCES) | .tools/targets
+$(COMPONENT): $(POLICY_SOURCES) | note .tools/targets
 	@cargo rustc --quiet --lib --crate-type=cdylib --features component --target wasm32-wasip2 --profile wasm
 	@mkdir -p dist
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
@@ -77,6 +87,12 @@ $(FILTER): $(FILTER_SOURCES) | .tools/targets
 $(TRAPPING_FILTER): $(FILTER_SOURCES) | .tools/targets
 	@$(BUILD_FILTER) --features trap
 	@$(TRIM_FILTER) $@ $(FILTER_EXPORTS)
+
+# Behind the other: cargo gives both the same file name.
+$(SERVICE): $(COMPONENT)
+	@cargo rustc --quiet --lib --crate-type=cdylib --features p3 --target wasm32-wasip2 --profile wasm
+	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
+	@echo "$@: $$(wc -c < $@) bytes"
 
 # The pinned toolchain brings no targets along.
 .tools/targets: rust-toolchain.toml

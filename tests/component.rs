@@ -1,4 +1,4 @@
-//! The shipped component, `dist/messageweave-lb.wasm`: what it asks of a host, and how large it is.
+//! The shipped components: what they ask of a host, and how large they are.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -12,66 +12,85 @@ use std::fs;
 use std::path::Path;
 use wasmparser::{Parser, Payload};
 
-/// 400 KiB: what a component may cost a host that loads it anew for every request.
-const MAX_BYTES: usize = 400 * 1024;
-
-#[test]
-fn the_component_imports_what_the_golden_list_says_and_nothing_else() {
-    let golden = fs::read_to_string(root().join("wit/imports.golden")).unwrap();
-    let golden: BTreeSet<_> = golden.lines().filter(|line| !line.starts_with('#')).collect();
-    let component = component();
-    let imports = imports(&component);
-    let imports: BTreeSet<_> = imports.iter().map(String::as_str).collect();
-    let new: Vec<_> = imports.difference(&golden).collect();
-    let gone: Vec<_> = golden.difference(&imports).collect();
-    assert!(
-        new.is_empty() && gone.is_empty(),
-        "the component's imports differ from wit/imports.golden: new {new:?}, gone {gone:?}"
-    );
+/// A component that the Makefile builds.
+struct Shipped {
+    file: &'static str,
+    golden: &'static str,
+    max_bytes: usize,
 }
 
+const SHIPPED: [Shipped; 2] = [
+    // 400 KiB: what a component may cost a host that loads it anew for every request.
+    Shipped { file: "dist/messageweave-lb.wasm", golden: "wit/imports.golden", max_bytes: 400 * 1024 },
+    Shipped { file: "dist/messageweave-lb-p3.wasm", golden: "wit/p3/imports.golden", max_bytes: 512 * 1024 },
+];
+
 #[test]
-fn the_component_needs_no_filesystem_and_no_sockets() {
-    let imports = imports(&component());
-    assert!(!imports.is_empty());
-    for import in imports {
-        let package = import.split('/').next().unwrap();
-        assert!(!["wasi:filesystem", "wasi:sockets"].contains(&package), "{import}");
+fn a_component_imports_what_its_golden_list_says_and_nothing_else() {
+    for shipped in SHIPPED {
+        let golden = fs::read_to_string(root().join(shipped.golden)).unwrap();
+        let golden: BTreeSet<_> = golden.lines().filter(|line| !line.starts_with('#')).collect();
+        let imports = imports(&shipped.read());
+        let imports: BTreeSet<_> = imports.iter().map(String::as_str).collect();
+        let new: Vec<_> = imports.difference(&golden).collect();
+        let gone: Vec<_> = golden.difference(&imports).collect();
+        let Shipped { file, golden, .. } = shipped;
+        assert!(
+            new.is_empty() && gone.is_empty(),
+            "the imports of {file} differ from {golden}: new {new:?}, gone {gone:?}"
+        );
     }
 }
 
 #[test]
-fn the_component_is_stripped() {
-    let component = component();
-    let mut modules = 0;
-    for payload in Parser::new(0).parse_all(&component) {
-        match payload.unwrap() {
-            Payload::ModuleSection { .. } => modules += 1,
-            Payload::CustomSection(section) => {
-                let name = section.name();
-                let debug = name == "name" || name.starts_with(".debug") || name == "sourceMappingURL";
-                assert!(!debug, "a section {name:?} of {} bytes", section.data().len());
-            }
-            _ => {}
+fn a_component_needs_no_filesystem_and_no_sockets() {
+    for shipped in SHIPPED {
+        let imports = imports(&shipped.read());
+        assert!(!imports.is_empty());
+        for import in imports {
+            let package = import.split('/').next().unwrap();
+            assert!(!["wasi:filesystem", "wasi:sockets"].contains(&package), "{import}");
         }
     }
-    assert!(modules > 0, "no module inside: this is no component");
 }
 
 #[test]
-fn the_component_is_at_most_400_kib() {
-    let bytes = component().len();
-    println!("dist/messageweave-lb.wasm: {bytes} bytes of at most {MAX_BYTES}");
-    assert!(bytes <= MAX_BYTES, "{bytes} bytes are more than {MAX_BYTES}");
+fn a_component_is_stripped() {
+    for shipped in SHIPPED {
+        let mut modules = 0;
+        for payload in Parser::new(0).parse_all(&shipped.read()) {
+            match payload.unwrap() {
+                Payload::ModuleSection { .. } => modules += 1,
+                Payload::CustomSection(section) => {
+                    let name = section.name();
+                    let debug = name == "name" || name.starts_with(".debug") || name == "sourceMappingURL";
+                    assert!(!debug, "a section {name:?} of {} bytes", section.data().len());
+                }
+                _ => {}
+            }
+        }
+        assert!(modules > 0, "no module inside: this is no component");
+    }
+}
+
+#[test]
+fn a_component_is_no_larger_than_its_bound() {
+    for shipped in SHIPPED {
+        let (bytes, max_bytes) = (shipped.read().len(), shipped.max_bytes);
+        println!("{}: {bytes} bytes of at most {max_bytes}", shipped.file);
+        assert!(bytes <= max_bytes, "{}: {bytes} bytes are more than {max_bytes}", shipped.file);
+    }
 }
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn component() -> Vec<u8> {
-    let file = "dist/messageweave-lb.wasm";
-    fs::read(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}; run `make build` first"))
+impl Shipped {
+    fn read(&self) -> Vec<u8> {
+        let file = self.file;
+        fs::read(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}; run `make build` first"))
+    }
 }
 
 /// The names of the component's own imports; those of what is nested in it are not the host's.

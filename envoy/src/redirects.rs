@@ -5,7 +5,10 @@
 use crate::environment::settings;
 use crate::hostcalls::{self, Section};
 use crate::marker::{Marker, method};
-use crate::wiring::{ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, METADATA, METADATA_ORIGIN};
+use crate::wiring::{
+    ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, INTERNAL_FIELDS, METADATA, METADATA_ORIGIN,
+};
+use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
@@ -61,7 +64,9 @@ impl<'a> Line<'a> {
         let mut after = before.clone();
         after.drop_hop_by_hop();
         for (name, _) in before.as_slice() {
-            if name != "connection" && after.first(name).is_none() {
+            // What Envoy has put there for the client and for the filter in front stays.
+            let ours = name == BACKEND_FIELD || INTERNAL_FIELDS.contains(&name.as_str());
+            if name != "connection" && !ours && after.first(name).is_none() {
                 hostcalls::remove_field(Section::Response, name)?;
             }
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::upstream::Route;
+use crate::world::World;
 
 /// MessageWeave edge load balancer: serves the WebAssembly component on real sockets.
 #[derive(Parser)]
@@ -92,13 +93,49 @@ pub(crate) struct Limits {
     /// Client connections at once; further ones wait to be accepted.
     #[arg(long, value_name = "COUNT", default_value = "10000")]
     pub(crate) max_connections: NonZeroU32,
-    /// Component instances at once, one per request in flight; further requests wait.
+    /// Instances of a component of wasi:http 0.3, each shared by any number of requests; what an
+    /// instance keeps is its own.
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) instances: u32,
+    /// Instances of a component of wasi:http 0.2 at once, one per request in flight; further
+    /// requests wait up to 10 s and are then answered with 503.
     #[arg(long, value_name = "COUNT", default_value = "1000",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) max_instances: u32,
-    /// Linear memory of one instance, in bytes; an instance that wants more traps.
-    #[arg(long, value_name = "BYTES", default_value = "67108864")]
-    pub(crate) instance_memory: NonZeroUsize,
+    /// Linear memory of one instance, in bytes; an instance that wants more traps [default:
+    /// 67108864 for wasi:http 0.2, 4294967296 for 0.3, where many requests share it].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) instance_memory: Option<NonZeroUsize>,
+}
+
+/// Linear memory of an instance with one request.
+const MEMORY: usize = 64 * 1024 * 1024;
+/// Linear memory of an instance with many: all that 32 bits can address.
+const SHARED_MEMORY: usize = 4 * 1024 * 1024 * 1024;
+/// Configurations of which instances may live at once.
+const GENERATIONS: u32 = 16;
+
+impl Limits {
+    /// Linear memory of one instance, in bytes.
+    pub(crate) fn memory_of(&self, world: World) -> usize {
+        self.instance_memory.map_or(
+            match world {
+                World::Proxy => MEMORY,
+                World::Service => SHARED_MEMORY,
+            },
+            NonZeroUsize::get,
+        )
+    }
+
+    /// Slots for instances. A slot is to spare while a replaced configuration gives up its idle
+    /// instances; of the shared ones, those of a configuration that was replaced live on beside the new ones
+    /// until their last request is done.
+    pub(crate) fn instances_of(&self, world: World) -> u32 {
+        match world {
+            World::Proxy => self.max_instances.saturating_add(1),
+            World::Service => self.instances.saturating_mul(GENERATIONS),
+        }
+    }
 }
 
 #[derive(Args)]

@@ -9,10 +9,13 @@ use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 use crate::arguments::Limits;
 use crate::cache;
 use crate::instance::Engine;
+use crate::world::World;
 
 const FILE_NAME: &str = "messageweave-lb.wasm";
 /// Core modules, and tables, that one component may be made of: itself and its adapters.
 const MODULES: u32 = 8;
+/// Calls that may wait inside a synchronous import at once.
+const STACKS: u32 = 1000;
 /// A wasm page of linear memory.
 const PAGE: usize = 64 * 1024;
 
@@ -24,27 +27,27 @@ pub(crate) fn load(file: Option<&Path>, limits: &Limits) -> Result<Engine, Compo
     };
     let bytes = std::fs::read(&file).map_err(|error| ComponentError::Unreadable(file.clone(), error))?;
     let refused = |error: wasmtime::Error| ComponentError::Refused(file.clone(), format!("{error:#}"));
-    let memory = limits.instance_memory.get();
-    let engine = wasmtime::Engine::new(&configuration(limits)).map_err(refused)?;
+    let world = World::of(&bytes).ok_or_else(|| ComponentError::OtherWorld(file.clone()))?;
+    let engine = wasmtime::Engine::new(&configuration(world, limits)).map_err(refused)?;
     let component = Component::new(&engine, bytes).map_err(refused)?;
-    Engine::new(&component, limits.max_instances, memory).map_err(refused)
+    Engine::new(&component, world, limits).map_err(refused)
 }
 
-fn configuration(limits: &Limits) -> Config {
+fn configuration(world: World, limits: &Limits) -> Config {
     let mut slots = PoolingAllocationConfig::new();
-    let instances = limits.max_instances;
+    let instances = limits.instances_of(world);
     slots
         .total_component_instances(instances)
         .total_core_instances(instances.saturating_mul(MODULES))
         .total_memories(instances)
         .total_tables(instances.saturating_mul(MODULES))
-        .total_stacks(instances);
-    slots.max_memory_size(limits.instance_memory.get().next_multiple_of(PAGE));
+        .total_stacks(instances.max(STACKS));
+    slots.max_memory_size(limits.memory_of(world).next_multiple_of(PAGE));
     let mut config = Config::new();
     config
         .cache(cache::open())
         // One request per instance at a time: the 0.2 world needs no concurrent tasks.
-        .concurrency_support(false)
+        .concurrency_support(world == World::Service)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(slots));
     config
 }
@@ -70,6 +73,7 @@ fn find() -> Result<PathBuf, ComponentError> {
 pub(crate) enum ComponentError {
     NotFound(Vec<PathBuf>),
     Unreadable(PathBuf, std::io::Error),
+    OtherWorld(PathBuf),
     Refused(PathBuf, String),
 }
 
@@ -81,6 +85,12 @@ impl fmt::Display for ComponentError {
                 tried.iter().try_for_each(|file| write!(f, " {}", file.display()))
             }
             Self::Unreadable(file, error) => write!(f, "--component {}: {error}", file.display()),
+            Self::OtherWorld(file) => write!(
+                f,
+                "--component {}: not a component that exports wasi:http/incoming-handler@0.2 or \
+                 wasi:http/handler@0.3",
+                file.display()
+            ),
             Self::Refused(file, error) => write!(f, "--component {}: {error}", file.display()),
         }
     }

@@ -82,7 +82,11 @@ impl FromStr for Assignment {
     type Err = AssignmentError;
 
     fn from_str(text: &str) -> Result<Self, AssignmentError> {
+        // What is no name is never shown: it may be the second line of a value.
         let (name, value) = text.split_once('=').ok_or(AssignmentError::NoEquals)?;
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return Err(AssignmentError::NoEquals);
+        }
         if VARIABLES.contains(&name) {
             Ok(Self { name: name.to_owned(), value: value.to_owned() })
         } else {
@@ -148,6 +152,16 @@ mod tests {
         let error = "LB_VERSON=s3cret".parse::<Assignment>().unwrap_err().to_string();
         assert!(error.contains("LB_VERSON") && error.contains("LB_VERSION"), "{error}");
         assert!(!error.contains("s3cret"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_name_is_not_shown() {
+        for text in
+            [r#""https://admin:s3cret@b.example/?x=1"]"#, "s3cret", "=s3cret", "s3cret+=", "s3 cret=1"]
+        {
+            let error = text.parse::<Assignment>().unwrap_err();
+            assert_eq!(error, AssignmentError::NoEquals, "{text}");
+        }
     }
 
     #[test]

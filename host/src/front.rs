@@ -1,12 +1,13 @@
-//! The host's own judgements in front of the component: it alone sees Host as it was sent, so it
-//! alone can tell a missing, repeated or malformed one (contract 2.2), by the policy's function.
+//! The host's own judgements in front of the component: it alone sees the target, the framing and
+//! Host as they were sent, so it alone can tell a missing, repeated or malformed Host (contract 2.2),
+//! by the policy's function.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HOST};
-use http::uri::Authority as UriAuthority;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, TRANSFER_ENCODING};
+use http::uri::{Authority as UriAuthority, Scheme as UriScheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use messageweave_lb::policy::authority::{Authority, MalformedHost};
@@ -14,23 +15,35 @@ use messageweave_lb::policy::reply::Reply;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::arguments::Limits;
-use crate::instance::{self, Pool, RequestBody, ResponseBody};
+use crate::connection::Clock;
+use crate::instance::{Instances, RequestBody, ResponseBody};
 
 /// Answers one request, by the component unless the host has to refuse it.
 pub(crate) async fn respond(
-    pool: Arc<Pool>,
+    instances: Arc<Instances>,
     scheme: Scheme,
     limits: &Limits,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
-    let request = RequestBody::of(request);
+    let mut request = RequestBody::of(request);
     if is_over_limits(&request, limits) {
         return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "request head too large");
+    }
+    if !has_known_coding(&request) {
+        return plain(StatusCode::NOT_IMPLEMENTED, "transfer coding not implemented");
+    }
+    if !has_sound_target(&request) {
+        return plain(StatusCode::BAD_REQUEST, "malformed target");
     }
     if judge_host(&request).is_err() {
         return of_policy(Reply::malformed_host());
     }
-    match instance::answer(pool, scheme, request).await {
+    join_cookies(&mut request);
+    if let (Instances::Service(_), Some(clock)) = (&*instances, request.extensions().get::<Arc<Clock>>()) {
+        // A shared instance does not tell whose request it sends on.
+        clock.reach_origin();
+    }
+    match instances.answer(scheme, request).await {
         Ok(response) => response,
         Err(fault) => plain(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string()),
     }
@@ -46,6 +59,28 @@ fn is_over_limits<B>(request: &Request<B>, limits: &Limits) -> bool {
     exceeds(size, limits.max_head_bytes) || exceeds(request.headers().len(), limits.max_head_fields)
 }
 
+/// hyper undoes `chunked` alone; what another coding left of the content must not pass for the
+/// content itself (RFC 9112 section 6.1 asks for 501). h2 has no such field.
+fn has_known_coding<B>(request: &Request<B>) -> bool {
+    let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        _ if request.version() >= Version::HTTP_2 => true,
+        (None, _) => true,
+        (Some(coding), None) => coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// A target that is neither a path, nor absolute in http or https, nor `*` is of the authority form,
+/// which belongs to CONNECT (RFC 9112 section 3.2.3): `http::Uri` reads `GET api HTTP/1.1` as one.
+fn has_sound_target<B>(request: &Request<B>) -> bool {
+    let target = request.uri();
+    match target.scheme() {
+        Some(scheme) => [UriScheme::HTTP, UriScheme::HTTPS].contains(scheme),
+        None => target.authority().is_none() || request.method() == Method::CONNECT,
+    }
+}
+
 /// HTTP/1 has to carry Host even when the target is in absolute form (RFC 9112 section 3.2);
 /// h2 may have `:authority` alone (RFC 9113 section 8.3.1).
 fn judge_host<B>(request: &Request<B>) -> Result<(), MalformedHost> {
@@ -57,6 +92,19 @@ fn judge_host<B>(request: &Request<B>) -> Result<(), MalformedHost> {
     Authority::of_request(target.map(str::as_bytes), &hosts).map(drop)
 }
 
+/// An h2 client may split `cookie` into crumbs; outside h2 they are one line again (RFC 9113 section
+/// 8.2.3). HTTP/1.1 has no crumbs: what came in two lines stays two.
+fn join_cookies<B>(request: &mut Request<B>) {
+    let crumbs = request.headers().get_all(COOKIE).iter();
+    let crumbs: Vec<_> = crumbs.map(HeaderValue::as_bytes).collect();
+    if request.version() < Version::HTTP_2 || crumbs.len() < 2 {
+        return;
+    }
+    if let Ok(line) = HeaderValue::from_bytes(&crumbs.join(b"; ".as_slice())) {
+        request.headers_mut().insert(COOKIE, line);
+    }
+}
+
 /// An answer of the policy that the host has to give in its place.
 fn of_policy(reply: Reply) -> Response<ResponseBody> {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_REQUEST);
@@ -65,6 +113,11 @@ fn of_policy(reply: Reply) -> Response<ResponseBody> {
     });
     let headers: HeaderMap = fields.collect();
     whole(status, headers, reply.body.into())
+}
+
+/// The answer to a request that waited in vain for an instance.
+pub(crate) fn no_instance() -> Response<ResponseBody> {
+    plain(StatusCode::SERVICE_UNAVAILABLE, "no instance is free")
 }
 
 /// An answer of the host itself, in the dress of the policy's local replies (contract 2.1).
@@ -115,5 +168,36 @@ mod tests {
         assert_eq!(judge("https://a.example/", &[]), Ok(()));
         assert_eq!(judge("/", &[b"a.example"]), Ok(()));
         assert_eq!(judge("/", &[]), Err(MalformedHost));
+    }
+
+    #[test]
+    fn only_the_crumbs_of_an_h2_client_become_one_line() {
+        let cookies = |version| {
+            let mut request = request(version, "/", &[b"a.example"]);
+            for crumb in ["a=1", "b=2"] {
+                request.headers_mut().append(COOKIE, HeaderValue::from_static(crumb));
+            }
+            join_cookies(&mut request);
+            let lines = request.headers().get_all(COOKIE).iter();
+            lines.map(|line| line.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(cookies(Version::HTTP_2), ["a=1; b=2"]);
+        assert_eq!(cookies(Version::HTTP_11), ["a=1", "b=2"]);
+    }
+
+    #[test]
+    fn only_connect_may_name_an_authority_alone() {
+        let judge = |method: &Method, target| {
+            let mut request = request(Version::HTTP_11, target, &[b"a.example"]);
+            *request.method_mut() = method.clone();
+            has_sound_target(&request)
+        };
+        for target in ["/", "*", "http://a.example/x", "https://a.example/x", "//a.example/x"] {
+            assert!(judge(&Method::GET, target), "{target}");
+        }
+        for target in ["api", "a.example:443", "ftp://a.example/x"] {
+            assert!(!judge(&Method::GET, target), "{target}");
+        }
+        assert!(judge(&Method::CONNECT, "a.example:443"));
     }
 }

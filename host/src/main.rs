@@ -18,11 +18,13 @@ mod demo;
 mod environment;
 mod envoy;
 mod front;
+mod h2_end;
 mod instance;
 mod listener;
 mod serve;
 mod tls;
 mod upstream;
+mod world;
 
 use std::process::ExitCode;
 

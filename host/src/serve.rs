@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::arguments::{Limits, ServeArguments};
 use crate::demo::Demo;
-use crate::instance::Pool;
+use crate::instance::Instances;
 use crate::{component, listener};
 use reload::Source;
 pub(crate) use stop::{Stop, Stopping};
@@ -26,7 +26,7 @@ pub(crate) use stop::{Stop, Stopping};
 pub(crate) struct Host {
     limits: Limits,
     certificate: ArcSwap<ServerConfig>,
-    instances: ArcSwap<Pool>,
+    instances: ArcSwap<Instances>,
     places: Arc<Semaphore>,
     stop: Stop,
 }
@@ -42,7 +42,7 @@ impl Host {
     }
 
     /// The instances for a new request.
-    pub(crate) fn instances(&self) -> Arc<Pool> {
+    pub(crate) fn instances(&self) -> Arc<Instances> {
         self.instances.load_full()
     }
 
@@ -78,7 +78,7 @@ async fn serve(arguments: ServeArguments) -> Result<(), String> {
     let limits = arguments.limits;
     let source = Source::new(arguments, demo, engine);
     let loaded = source.load()?;
-    Arc::clone(&loaded.instances).warm().await?;
+    loaded.instances.warm().await?;
     let places = usize::try_from(limits.max_connections.get()).unwrap_or(Semaphore::MAX_PERMITS);
     let host = Arc::new(Host {
         limits,

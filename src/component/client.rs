@@ -1,12 +1,11 @@
 //! The client's request: its head for admission, its body as the upload asks for it.
 
-use super::bindings::wasi::http::types::{self, IncomingBody, IncomingRequest};
+use super::bindings::wasi::http::types::{IncomingBody, IncomingRequest};
 use super::bindings::wasi::io::poll::Pollable;
 use super::bindings::wasi::io::streams::{InputStream, StreamError};
-use super::fields;
+use super::translation;
 use crate::policy::admission::RequestHead;
 use crate::policy::exchange::Event;
-use crate::policy::upgrade::Scheme;
 
 /// The most that is read at once; a whole chunk may stand beside the replay copy.
 const READ_SIZE: u64 = 64 * 1024;
@@ -27,7 +26,7 @@ struct Body {
 
 impl Client {
     pub(super) fn new(request: IncomingRequest) -> Self {
-        Self { method: method(request.method()), body: None, request }
+        Self { method: translation::method_name(request.method()), body: None, request }
     }
 
     pub(super) fn with_head<T>(&mut self, admit: impl FnOnce(RequestHead<'_>) -> T) -> T {
@@ -36,12 +35,9 @@ impl Client {
         admit(RequestHead {
             method: &self.method,
             path_with_query: path_with_query.as_deref(),
-            scheme: self.request.scheme().map(|scheme| match scheme {
-                types::Scheme::Https => Scheme::Https,
-                types::Scheme::Http | types::Scheme::Other(_) => Scheme::Http,
-            }),
+            scheme: self.request.scheme().map(translation::scheme),
             authority: authority.as_deref(),
-            headers: fields::lift(&self.request.headers()),
+            headers: translation::lift(&self.request.headers()),
         })
     }
 
@@ -76,20 +72,4 @@ impl Client {
         let stream = body.stream().ok()?;
         Some(Body { ready: stream.subscribe(), stream, _body: body })
     }
-}
-
-fn method(method: types::Method) -> String {
-    let name = match method {
-        types::Method::Get => "GET",
-        types::Method::Head => "HEAD",
-        types::Method::Post => "POST",
-        types::Method::Put => "PUT",
-        types::Method::Delete => "DELETE",
-        types::Method::Connect => "CONNECT",
-        types::Method::Options => "OPTIONS",
-        types::Method::Trace => "TRACE",
-        types::Method::Patch => "PATCH",
-        types::Method::Other(name) => return name,
-    };
-    name.to_owned()
 }

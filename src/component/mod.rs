@@ -10,8 +10,8 @@
 //! | [`job`] | an exchange and its open request, several at once |
 //! | [`respond`] | answers: the balancer's own, and an origin's, streamed |
 //! | [`health`] | the health view, its cache kept as long as the instance |
-//! | [`failure`] | the host's error codes as failure classes |
-//! | [`host`] | environment, clock, dice, log |
+//! | [`translation`] | the policy's words in those of `wasi:http` 0.2 |
+//! | [`host`] | clock, dice |
 //!
 //! [`RequestHead`]: crate::policy::admission::RequestHead
 //! [`Action`]: crate::policy::exchange::Action
@@ -19,18 +19,18 @@
 
 mod bindings;
 mod client;
-mod failure;
-mod fields;
 mod health;
 mod host;
 mod job;
 mod respond;
+mod translation;
 mod upstream;
 
 use crate::policy::admission::{Decision, admit};
 use crate::policy::exchange::Exchange;
 use crate::policy::plan::Plan;
 use crate::policy::reply::Reply;
+use crate::wasi;
 use bindings::exports::wasi::http::incoming_handler::Guest;
 use bindings::wasi::http::types::{IncomingRequest, ResponseOutparam};
 use client::Client;
@@ -41,7 +41,7 @@ struct Balancer;
 
 impl Guest for Balancer {
     fn handle(request: IncomingRequest, response: ResponseOutparam) {
-        let settings = host::settings();
+        let settings = wasi::settings();
         let mut client = Client::new(request);
         let decision = client.with_head(|head| admit(settings, head));
         match decision {

@@ -6,10 +6,10 @@ use super::bindings::wasi::http::types::{
 use super::bindings::wasi::io::poll::{Pollable, poll};
 use super::bindings::wasi::io::streams::{InputStream, OutputStream, StreamError};
 use super::client::Client;
-use super::fields;
 use super::host::{self, BLOCKING_WRITE};
 use super::job::Job;
-use crate::policy::exchange::{Answer, BACKEND_FIELD};
+use super::translation;
+use crate::policy::exchange::Answer;
 use crate::policy::reply::Reply;
 use crate::policy::time::Millis;
 
@@ -18,7 +18,7 @@ const SPLICE_SIZE: u64 = 1024 * 1024;
 
 /// Gives the balancer's own answer.
 pub(super) fn reply(client: &Client, out: ResponseOutparam, reply: &Reply) {
-    let response = OutgoingResponse::new(fields::lower(&reply.headers));
+    let response = OutgoingResponse::new(translation::lower(&reply.headers));
     // The policy's statuses are all valid.
     let _ = response.set_status_code(reply.status);
     let no_body = reply.body.is_empty() || client.wants_no_body();
@@ -44,16 +44,15 @@ pub(super) fn answer(
     mut job: Job<'_>,
     client: &mut Client,
 ) {
-    let mut headers = answer.headers.into_vec();
-    headers.push((BACKEND_FIELD.to_owned(), answer.backend.as_str().into()));
-    let response = OutgoingResponse::new(fields::lower(&headers));
+    let Answer { status, has_body, silence, .. } = answer;
+    let response = OutgoingResponse::new(translation::lower_answer(answer));
     // A status that the host gave is one that it takes.
-    let _ = response.set_status_code(answer.status);
-    let body = if answer.has_body { response.body().ok() } else { None };
+    let _ = response.set_status_code(status);
+    let body = if has_body { response.body().ok() } else { None };
     let source = if body.is_some() { origin.consume().ok() } else { None };
     ResponseOutparam::set(out, Ok(response));
     if let (Some(body), Some(source)) = (body, source) {
-        let whole = relay(&source, &body, answer.silence, &mut job, client);
+        let whole = relay(&source, &body, silence, &mut job, client);
         if whole {
             let _ = OutgoingBody::finish(body, None);
         }

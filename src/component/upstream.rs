@@ -2,19 +2,17 @@
 
 use super::bindings::wasi::http::outgoing_handler;
 use super::bindings::wasi::http::types::{
-    self, FutureIncomingResponse, IncomingResponse, OutgoingBody, OutgoingRequest, RequestOptions,
+    FutureIncomingResponse, IncomingResponse, OutgoingBody, OutgoingRequest, Scheme,
 };
 use super::bindings::wasi::io::poll::Pollable;
 use super::bindings::wasi::io::streams::OutputStream;
-use super::failure;
-use super::fields;
+use super::translation;
 use crate::policy::exchange::{Event, Request, ResponseHead};
 use crate::policy::failure::FailureClass;
-use crate::policy::safelist::Method;
+use crate::policy::time::Millis;
 
-/// Longer than any clock of the policy, so that no default of the host ends an attempt or counts a
-/// slow client against its origin; in nanoseconds.
-const NO_HOST_TIMEOUT: u64 = 1 << 52;
+/// The shell itself watches the silence between two chunks.
+const WATCHED_HERE: Option<Millis> = None;
 
 /// Handles in the order in which they must be dropped.
 pub(super) struct Upstream {
@@ -34,15 +32,10 @@ struct Outlet {
 impl Upstream {
     /// Opens the request; the body, if there is one, is still to be written.
     pub(super) fn open(request: Request<'_>) -> Result<Self, FailureClass> {
-        let outgoing = OutgoingRequest::new(fields::lower(request.headers.as_slice()));
-        let method = match request.method {
-            Method::Get => types::Method::Get,
-            Method::Post => types::Method::Post,
-            Method::Put => types::Method::Put,
-        };
+        let outgoing = OutgoingRequest::new(translation::lower(request.headers.as_slice()));
         let destination = request.destination;
-        let accepted = outgoing.set_method(&method).is_ok()
-            && outgoing.set_scheme(Some(&types::Scheme::Https)).is_ok()
+        let accepted = outgoing.set_method(&translation::method(request.method)).is_ok()
+            && outgoing.set_scheme(Some(&Scheme::Https)).is_ok()
             && outgoing.set_authority(Some(destination.origin().authority())).is_ok()
             && outgoing.set_path_with_query(Some(destination.path_with_query())).is_ok();
         if !accepted {
@@ -52,8 +45,8 @@ impl Upstream {
             true => Some(Outlet::open(&outgoing).ok_or(FailureClass::Internal)?),
             false => None,
         };
-        let future =
-            outgoing_handler::handle(outgoing, Some(options())).map_err(|code| failure::class(&code))?;
+        let future = outgoing_handler::handle(outgoing, Some(translation::options(WATCHED_HERE)))
+            .map_err(|code| translation::class(&code))?;
         Ok(Self { answered: future.subscribe(), future, upload })
     }
 
@@ -61,11 +54,13 @@ impl Upstream {
     pub(super) fn response(&self) -> Option<Result<(ResponseHead, IncomingResponse), FailureClass>> {
         Some(match self.future.get()? {
             Ok(Ok(response)) => {
-                let head =
-                    ResponseHead { status: response.status(), headers: fields::lift(&response.headers()) };
+                let head = ResponseHead {
+                    status: response.status(),
+                    headers: translation::lift(&response.headers()),
+                };
                 Ok((head, response))
             }
-            Ok(Err(code)) => Err(failure::class(&code)),
+            Ok(Err(code)) => Err(translation::class(&code)),
             Err(()) => Err(FailureClass::Internal),
         })
     }
@@ -117,12 +112,4 @@ impl Outlet {
         let stream = body.write().ok()?;
         Some(Self { ready: stream.subscribe(), stream, body })
     }
-}
-
-/// The policy's clocks are the only ones. A host that knows no such option keeps its own.
-fn options() -> RequestOptions {
-    let options = RequestOptions::new();
-    let _ = options.set_first_byte_timeout(Some(NO_HOST_TIMEOUT));
-    let _ = options.set_between_bytes_timeout(Some(NO_HOST_TIMEOUT));
-    options
 }

@@ -40,11 +40,18 @@ pub enum Decision<'s> {
 #[must_use]
 pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'s> {
     let hosts: Vec<_> = request.headers.all("host").collect();
-    let Ok(authority) = Authority::of_request(request.authority.map(str::as_bytes), &hosts) else {
+    let authority = Authority::of_request(request.authority.map(str::as_bytes), &hosts);
+    // A host that reports neither scheme nor authority nor Host keeps them to itself: then there is
+    // nothing to judge, and nothing to build a 308 from.
+    let is_hidden = request.scheme.is_none() && request.authority.is_none() && hosts.is_empty();
+    let arrived_over_https = upgrade::arrived_over_https(settings, request.scheme, &request.headers);
+    if authority.is_err() && !(is_hidden && arrived_over_https) {
         return Decision::Reply(Reply::malformed_host());
-    };
+    }
     let (path, query) = split(request.path_with_query);
-    if !upgrade::arrived_over_https(settings, request.scheme, &request.headers) {
+    if let Ok(authority) = authority
+        && !arrived_over_https
+    {
         // `OPTIONS *` has no path, and no URL could hold the asterisk.
         let path = if path.starts_with('/') { path } else { "/" };
         let rest = [path, query.map_or("", |_| "?"), query.unwrap_or_default()].concat();
@@ -131,6 +138,28 @@ mod tests {
             let decision = decide(settings, method, Some(target), scheme, host);
             assert_eq!(status(&decision), expected, "{method} {target}");
         }
+    }
+
+    #[test]
+    fn where_the_host_hides_authority_and_scheme_only_the_terminator_can_say_https() {
+        let decide = |trust: &str, proto: &str| {
+            let settings = Settings::from_vars(|name| match name {
+                "LB_TRUST_FORWARDED_PROTO" => Some(trust.to_owned()),
+                _ => None,
+            });
+            let headers = Headers::from([("x-forwarded-proto", proto)]);
+            let head = RequestHead {
+                method: "GET",
+                path_with_query: Some("/nope"),
+                scheme: None,
+                authority: None,
+                headers,
+            };
+            status(&admit(&settings, head))
+        };
+        assert_eq!(decide("1", "https"), 404);
+        assert_eq!(decide("1", "http"), 400);
+        assert_eq!(decide("0", "https"), 400);
     }
 
     #[test]

@@ -82,29 +82,22 @@ impl Headers {
         (bytes.sum(), self.0.len())
     }
 
-    /// Drops the hop-by-hop fields and those that `connection` nominates.
+    /// Drops the hop-by-hop fields and those that `connection` nominates. A content-length beside a
+    /// transfer-encoding was overridden by it and counts something else: it must not travel on
+    /// (RFC 9112 section 6.3).
     pub fn drop_hop_by_hop(&mut self) {
+        if self.first("transfer-encoding").is_some() {
+            self.retain(|name| name != "content-length");
+        }
         let nominated = self.nominated();
         self.retain(|name| !HOP_BY_HOP.contains(&name) && !nominated.iter().any(|other| other == name));
     }
 
     /// What remains of a client's request for the origins: no hop-by-hop fields, no `host` (it
-    /// becomes the origin's authority), no `expect`, nothing that a Spin host added, and one line of
-    /// cookies.
+    /// becomes the origin's authority), no `expect`, nothing that a Spin host added.
     pub fn keep_for_origin(&mut self) {
         self.drop_hop_by_hop();
         self.retain(|name| name != "host" && name != "expect" && !name.starts_with("spin-"));
-        self.join_cookies();
-    }
-
-    /// An h2 client may split `cookie` over several lines; what goes on must be one again, joined by
-    /// `; ` (RFC 9113 section 8.2.3; HTTP/1.1 allows no more than one, RFC 6265 section 5.4).
-    fn join_cookies(&mut self) {
-        if self.all("cookie").nth(1).is_none() {
-            return;
-        }
-        let joined = self.all("cookie").collect::<Vec<_>>().join(b"; ".as_slice());
-        self.set("cookie", joined);
     }
 
     /// The names that `connection` lists, in lower case.
@@ -163,6 +156,14 @@ mod tests {
     }
 
     #[test]
+    fn a_content_length_that_was_overridden_does_not_travel() {
+        let mut headers =
+            Headers::from([("content-length", "5"), ("transfer-encoding", "chunked"), ("etag", "1")]);
+        headers.drop_hop_by_hop();
+        assert_eq!(names(&headers), ["etag"]);
+    }
+
+    #[test]
     fn an_origin_sees_no_host_expect_or_spin_fields() {
         let mut headers = Headers::from([
             ("host", "lb.example"),
@@ -172,13 +173,6 @@ mod tests {
         ]);
         headers.keep_for_origin();
         assert_eq!(names(&headers), ["cookie"]);
-    }
-
-    #[test]
-    fn cookies_of_an_h2_client_become_one_line() {
-        let mut headers = Headers::from([("cookie", "a=1"), ("accept", "*/*"), ("cookie", "b=2")]);
-        headers.keep_for_origin();
-        assert_eq!(headers.all("cookie").collect::<Vec<_>>(), [b"a=1; b=2"]);
     }
 
     #[test]

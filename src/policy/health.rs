@@ -1,7 +1,7 @@
 //! `/healthz-worker`: the aggregate health view and its cache (contract 2.8).
 //!
-//! The cache is a value that the shell keeps as long as its host keeps the instance. Forwarding
-//! never looks at it.
+//! The cache is a value that the shell keeps as long as its host keeps the instance. Requests that
+//! share it share its probes: at most one per origin is in flight. Forwarding never looks at it.
 
 use super::exchange::Action;
 use super::failure::{Exhausted, Failure};
@@ -23,23 +23,44 @@ impl Verdict {
     /// A probe that brought no answer.
     pub const DOWN: Self = Self { up: false, status: None };
 
-    /// Reads the outcome of a probe's exchange, or nothing while it is under way.
+    /// Reads the outcome of a probe's exchange, or nothing while it is under way. A probe has no
+    /// client that could be refused: where it is, whoever asked for it has gone.
     #[must_use]
     pub const fn of(action: &Action<'_>) -> Option<Self> {
         match action {
-            Action::Send | Action::Wait(_) => None,
+            Action::Send | Action::Wait(_) | Action::Refuse(_) => None,
             Action::Answer(answer) => Some(Self { up: true, status: Some(answer.status) }),
             Action::Exhausted(Exhausted { failure: Failure::Status(status), .. }) => {
                 Some(Self { up: false, status: Some(*status) })
             }
-            Action::Exhausted(_) | Action::Refuse(_) => Some(Self::DOWN),
+            Action::Exhausted(_) => Some(Self::DOWN),
         }
     }
 }
 
-/// The last verdict on each origin, by its place in the list.
+/// What is known of each origin, by its place in the list.
 #[derive(Debug, Default)]
-pub struct HealthCache(Vec<Option<(Verdict, Millis)>>);
+pub struct HealthCache(Vec<Entry>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Entry {
+    /// The last verdict, and when it came.
+    last: Option<(Verdict, Millis)>,
+    /// Whether a probe is under way.
+    probing: bool,
+}
+
+/// What a request for the view has to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Probe the origins at these places, all at once; [`HealthCache::record`] each verdict, or
+    /// [`HealthCache::abandon`] the probe.
+    Probe(Vec<usize>),
+    /// Wait for a probe of another request to be recorded or abandoned, then ask again.
+    Wait,
+    /// Answer.
+    View,
+}
 
 impl HealthCache {
     /// An empty cache.
@@ -48,23 +69,42 @@ impl HealthCache {
         Self(Vec::new())
     }
 
-    /// The places of the origins that need a probe: never probed, or longer ago than the TTL.
+    /// The next step of a request that came at `since`. A verdict is good until the TTL; one that
+    /// came while the request was waiting is good for it, however short the TTL.
     #[must_use]
-    pub fn due(&self, settings: &Settings, now: Millis) -> Vec<usize> {
-        let fresh = |index: usize| {
-            let entry = self.0.get(index).copied().flatten();
-            entry.is_some_and(|(_, at)| now - at < settings.health_ttl)
-        };
-        (0..settings.origins().len()).filter(|index| !fresh(*index)).collect()
+    pub fn step(&mut self, settings: &Settings, since: Millis, now: Millis) -> Step {
+        self.0.resize(settings.origins().len(), Entry::default());
+        let is_due =
+            |entry: &Entry| entry.last.is_none_or(|(_, at)| at < since && now - at >= settings.health_ttl);
+        let mut due = Vec::new();
+        let mut waiting = false;
+        for (index, entry) in self.0.iter_mut().enumerate().filter(|(_, entry)| is_due(entry)) {
+            if entry.probing {
+                waiting = true;
+            } else {
+                entry.probing = true;
+                due.push(index);
+            }
+        }
+        match (due.is_empty(), waiting) {
+            (false, _) => Step::Probe(due),
+            (true, true) => Step::Wait,
+            (true, false) => Step::View,
+        }
     }
 
-    /// Keeps the verdict on the origin at that place.
+    /// Keeps the verdict on the origin at that place; its probe is over.
     pub fn record(&mut self, index: usize, verdict: Verdict, now: Millis) {
-        if self.0.len() <= index {
-            self.0.resize(index.saturating_add(1), None);
-        }
         if let Some(entry) = self.0.get_mut(index) {
-            *entry = Some((verdict, now));
+            *entry = Entry { last: Some((verdict, now)), probing: false };
+        }
+    }
+
+    /// The probe of the origin at that place ended without a verdict: the next request begins it
+    /// anew.
+    pub fn abandon(&mut self, index: usize) {
+        if let Some(entry) = self.0.get_mut(index) {
+            entry.probing = false;
         }
     }
 
@@ -76,8 +116,8 @@ impl HealthCache {
             .iter()
             .enumerate()
             .map(|(index, origin)| {
-                let entry = self.0.get(index).copied().flatten();
-                let Verdict { up, status } = entry.map_or(Verdict::DOWN, |(verdict, _)| verdict);
+                let last = self.0.get(index).and_then(|entry| entry.last);
+                let Verdict { up, status } = last.map_or(Verdict::DOWN, |(verdict, _)| verdict);
                 Backend { origin: origin.as_str(), up, status }
             })
             .collect();
@@ -131,6 +171,7 @@ mod tests {
     fn the_view_has_exactly_the_documented_fields_in_order() {
         let settings = settings(r#"["https://a.example","https://b.example"]"#);
         let mut cache = HealthCache::new();
+        assert_eq!(cache.step(&settings, Millis(0), Millis(0)), Step::Probe(vec![0, 1]));
         cache.record(1, Verdict::DOWN, Millis(0));
         cache.record(0, Verdict { up: true, status: Some(200) }, Millis(0));
         let reply = cache.view(&settings);
@@ -161,13 +202,51 @@ mod tests {
         }
     }
 
+    const UP: Verdict = Verdict { up: true, status: Some(200) };
+
     #[test]
     fn a_verdict_is_served_until_the_ttl_and_not_past_it() {
         let settings = settings(r#"["https://a.example","https://b.example"]"#);
         let mut cache = HealthCache::new();
-        assert_eq!(cache.due(&settings, Millis(0)), [0, 1]);
+        let mut step = |at: u64| cache.step(&settings, Millis(at), Millis(at));
+        assert_eq!(step(0), Step::Probe(vec![0, 1]));
+        cache.record(0, UP, Millis(3));
         cache.record(1, Verdict::DOWN, Millis(5));
-        assert_eq!(cache.due(&settings, Millis(1004)), [0]);
-        assert_eq!(cache.due(&settings, Millis(1005)), [0, 1]);
+        let mut step = |at: u64| cache.step(&settings, Millis(at), Millis(at));
+        assert_eq!(step(1002), Step::View);
+        assert_eq!(step(1003), Step::Probe(vec![0]));
+        assert_eq!(step(1005), Step::Probe(vec![1]));
+    }
+
+    #[test]
+    fn a_second_request_waits_for_the_probes_of_the_first() {
+        let settings = settings(r#"["https://a.example","https://b.example"]"#);
+        let mut cache = HealthCache::new();
+        assert_eq!(cache.step(&settings, Millis(0), Millis(0)), Step::Probe(vec![0, 1]));
+        assert_eq!(cache.step(&settings, Millis(1), Millis(1)), Step::Wait);
+        cache.record(0, UP, Millis(2));
+        assert_eq!(cache.step(&settings, Millis(1), Millis(2)), Step::Wait);
+        cache.record(1, UP, Millis(3));
+        assert_eq!(cache.step(&settings, Millis(1), Millis(3)), Step::View);
+    }
+
+    #[test]
+    fn a_verdict_that_came_while_a_request_waited_is_good_for_it() {
+        let settings = settings(r#"["https://a.example"]"#);
+        let mut cache = HealthCache::new();
+        assert_eq!(cache.step(&settings, Millis(0), Millis(0)), Step::Probe(vec![0]));
+        cache.record(0, UP, Millis(10));
+        assert_eq!(cache.step(&settings, Millis(10), Millis(9000)), Step::View);
+        assert_eq!(cache.step(&settings, Millis(11), Millis(9000)), Step::Probe(vec![0]));
+    }
+
+    #[test]
+    fn an_abandoned_probe_is_begun_anew_by_who_waits_for_it() {
+        let settings = settings(r#"["https://a.example"]"#);
+        let mut cache = HealthCache::new();
+        assert_eq!(cache.step(&settings, Millis(0), Millis(0)), Step::Probe(vec![0]));
+        assert_eq!(cache.step(&settings, Millis(1), Millis(1)), Step::Wait);
+        cache.abandon(0);
+        assert_eq!(cache.step(&settings, Millis(1), Millis(2)), Step::Probe(vec![0]));
     }
 }

@@ -11,6 +11,7 @@
 //! | [`headers`] | which fields travel |
 //! | [`exchange`] | attempts, failover, answer |
 //! | [`upload`] | the client's body and its replay copy |
+//! | [`replay_room`] | the room for the replay copies of an instance |
 //! | [`redirect`] | which redirects are followed, and what they take along |
 //! | [`failure`] | the closed set of failures and the text of the 503 |
 //! | [`health`] | the aggregate health view and its cache |
@@ -29,6 +30,7 @@ pub mod number;
 pub mod origin;
 pub mod plan;
 pub mod redirect;
+pub mod replay_room;
 pub mod reply;
 pub mod safelist;
 pub mod settings;

@@ -123,12 +123,20 @@ fn check_shape(text: &str) -> Result<(), OriginRule> {
     }
 }
 
-/// A domain without its trailing dot; an empty label is no domain.
+/// The longest name and the longest label, in bytes (RFC 1035 section 2.3.4).
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
+
+/// A domain without its trailing dot. The URL standard lets through what no resolver, certificate
+/// or Host field takes (`a!b`, `*.example`, `a,b`); here a label is letters, digits, hyphens and
+/// underscores (RFC 1123 section 2.1, and the underscore of container networks).
 fn domain(name: &str) -> Result<&str, OriginRule> {
     let name = name.strip_suffix('.').unwrap_or(name);
-    match name.split('.').any(str::is_empty) {
-        true => Err(OriginRule::Host),
-        false => Ok(name),
+    let is_label_byte = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let is_label = |label: &str| (1..=MAX_LABEL).contains(&label.len()) && label.bytes().all(is_label_byte);
+    match name.len() <= MAX_NAME && name.split('.').all(is_label) {
+        true => Ok(name),
+        false => Err(OriginRule::Host),
     }
 }
 
@@ -184,12 +192,28 @@ mod tests {
             ("https://exa mple.com", Host),
             ("https://.", Host),
             ("https://a..b", Host),
+            ("https://a!b.example", Host),
+            ("https://*.example.com", Host),
+            ("https://a.example,b.example", Host),
+            ("https://${BACKEND}", Host),
             ("https://[::1", Host),
             ("https://1.2.3.4.5", Host),
         ];
         for (text, rule) in cases {
             assert_eq!(Origin::parse(text), Err(rule), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_name_that_no_resolver_takes_is_refused() {
+        let origin = |name: &str| Origin::parse(&format!("https://{name}"));
+        let label = "a".repeat(63);
+        let longest = [label.as_str(), &label, &label, &"a".repeat(61)].join(".");
+        assert!(origin(&label).is_ok() && origin("_a-b.example").is_ok());
+        assert_eq!(longest.len(), 253);
+        assert!(origin(&longest).is_ok());
+        assert_eq!(origin(&"a".repeat(64)), Err(OriginRule::Host));
+        assert_eq!(origin(&[longest.as_str(), "a"].join(".")), Err(OriginRule::Host));
     }
 
     #[test]

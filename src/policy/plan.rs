@@ -27,6 +27,8 @@ pub struct Plan<'s> {
     pub attempts: u32,
     /// The clock of each attempt.
     pub timeout: Millis,
+    /// The largest replay copy, in bytes.
+    pub replay_max_bytes: usize,
     /// Whether this is a health probe, which has no client.
     pub probe: bool,
     /// Whether redirects are followed to configured origins alone, as a host does that reaches no
@@ -51,6 +53,7 @@ impl<'s> Plan<'s> {
             origins: settings.origins(),
             attempts: settings.attempts(job),
             timeout: settings.timeout(job),
+            replay_max_bytes: settings.replay_max_bytes,
             target,
             probe: false,
             confined: false,
@@ -65,6 +68,13 @@ impl<'s> Plan<'s> {
         plan.attempts = 1;
         plan.probe = true;
         Some(plan)
+    }
+
+    /// The length that the client announces; as much as there can be where it is beyond counting.
+    #[must_use]
+    pub fn content_length(&self) -> usize {
+        let digits = self.headers.first("content-length").and_then(|value| std::str::from_utf8(value).ok());
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or(usize::MAX)
     }
 
     /// The origins in the order in which they are tried: from a random one when there is more than

@@ -11,6 +11,9 @@ use url::{Host, Position, Url};
 /// The most hops of one attempt (Fetch standard); one more fails it.
 pub const MAX_HOPS: u32 = 20;
 
+/// The longest path and query of a hop, in bytes: what the `http` crate, and so most hosts, can hold.
+const MAX_TARGET: usize = 65_534;
+
 /// The fields that travel to a host that is not configured, besides the `if-*` conditions.
 const PUBLIC_FIELDS: [&str; 5] = ["accept", "accept-encoding", "accept-language", "range", "user-agent"];
 
@@ -126,12 +129,14 @@ fn location(response: &Headers) -> Option<&str> {
     (!text.is_empty() && !text.bytes().any(odd)).then_some(text)
 }
 
-/// Resolves it against the URL of the request; only https without credentials is followed.
+/// Resolves it against the URL of the request; only https without credentials is followed, and only
+/// as long as a host can send it.
 fn resolve(location: &str, request: Redirected<'_>) -> Option<Url> {
     let current = [request.origin.as_str(), request.path_with_query].concat();
     let url = Url::parse(&current).ok()?.join(location).ok()?;
     let credentials = !url.username().is_empty() || url.password().is_some();
-    (url.scheme() == "https" && !credentials).then_some(url)
+    let usable = url.scheme() == "https" && !credentials && url.as_str().len() <= MAX_TARGET;
+    usable.then_some(url)
 }
 
 /// 303, and a POST on 301 or 302, become GET; everything else keeps its method.
@@ -184,13 +189,16 @@ fn is_local_v6(address: Ipv6Addr) -> bool {
         || address.is_multicast()
         || address.is_unique_local()
         || address.is_unicast_link_local()
+        // Site-local, deprecated by RFC 3879 and still private where it is used.
+        || address.segments().first().is_some_and(|first| first & 0xffc0 == 0xfec0)
 }
 
-/// The IPv4 address inside a mapped, compatible, NAT64 (RFC 6052) or 6to4 (RFC 3056) one.
+/// The IPv4 address inside a mapped, compatible, translated (RFC 2765), NAT64 (RFC 6052, RFC 8215) or
+/// 6to4 (RFC 3056) one.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, high, low] = address.segments();
     let (high, low) = match (a, b, c, d, e, f) {
-        (0, 0, 0, 0, 0, 0 | 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => (high, low),
+        (0, 0, 0, 0, 0, 0 | 0xffff) | (0, 0, 0, 0, 0xffff, 0) | (0x64, 0xff9b, 0 | 1, ..) => (high, low),
         (0x2002, ..) => (b, c),
         _ => return None,
     };
@@ -286,6 +294,11 @@ mod tests {
             "https://[::ffff:127.0.0.1]/",
             "https://[::ffff:a00:1]/",
             "https://[64:ff9b::a00:1]/",
+            "https://[64:ff9b:1::a00:1]/",
+            "https://[::ffff:0:127.0.0.1]/",
+            "https://[fec0::1]/",
+            "https://a!b.example/",
+            "https://*.example/",
             "https://[2002:a00:1::]/",
             "https://c.example\\@d.example/",
             "/a\\b",
@@ -298,6 +311,14 @@ mod tests {
         for to in cases {
             assert_eq!(url(to), None, "{to:?}");
         }
+    }
+
+    #[test]
+    fn a_location_that_no_host_could_send_is_not_usable() {
+        let path = |length: usize| format!("/{}", "a".repeat(length - "https://a.example/".len()));
+        assert!(hop_from(Method::Get, 302, &path(MAX_TARGET)).is_some());
+        assert_eq!(hop_from(Method::Get, 302, &path(MAX_TARGET + 1)), None);
+        assert_eq!(hop_from(Method::Get, 302, &format!("https://{}.example/", "a".repeat(64))), None);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::Request;
+use http::header::CONTENT_LENGTH;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -25,9 +26,10 @@ use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::front;
 use crate::serve::Host;
-use clock::{Clock, Verdict};
-use socket::Socket;
-use watched::Watched;
+pub(crate) use clock::Clock;
+use clock::{GOODBYE, Verdict};
+use socket::{DEPARTURES_ARE_TOLD, Socket};
+use watched::{Heads, Watched};
 
 /// The first byte of a TLS record that holds a handshake (RFC 8446 section 5.1). No method of
 /// HTTP begins with it.
@@ -63,11 +65,14 @@ pub(crate) async fn serve(host: Arc<Host>, stream: TcpStream) {
         () = stopping.wait() => None,
     };
     match opened {
-        Some(Opened::Plain(stream)) => serve_http1(host, stream, departed, Scheme::Http).await,
+        Some(Opened::Plain(stream)) => {
+            let socket = Some(stream.clone());
+            serve_http1(host, stream, socket, departed, Scheme::Http).await;
+        }
         Some(Opened::Tls(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
             serve_http2(host, *stream).await;
         }
-        Some(Opened::Tls(stream)) => serve_http1(host, *stream, departed, Scheme::Https).await,
+        Some(Opened::Tls(stream)) => serve_http1(host, *stream, None, departed, Scheme::Https).await,
         None => {}
     }
 }
@@ -77,31 +82,42 @@ enum Opened {
     Tls(Box<tokio_rustls::server::TlsStream<Socket>>),
 }
 
+/// `socket` is what a body that breaks off has to reset: TLS tells by itself whether it ended whole.
 async fn serve_http1(
     host: Arc<Host>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    socket: Option<Socket>,
     departed: impl Future<Output = ()>,
     scheme: Scheme,
 ) {
-    let clock = Arc::new(Clock::new(host.limits()));
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock)));
+    let clock = Arc::new(Clock::new(host.limits(), GOODBYE));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock), Heads::Begin));
     let limits = host.limits();
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         // The host's own clock tells a slow head from an idle connection; hyper's does not.
         .header_read_timeout(None)
+        // And `departed` knows whether anything is worth ending for a client that has ended its side.
+        .half_close(DEPARTURES_ARE_TOLD)
         .max_buf_size(usize::try_from(limits.max_head_bytes).unwrap_or(usize::MAX))
         .max_headers(usize::try_from(limits.max_head_fields).unwrap_or(usize::MAX));
     let service = {
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
-        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), scheme.clone(), request))
+        service_fn(move |request: Request<Incoming>| {
+            // HTTP/1.1 clients get chunks.
+            let delimiter = socket.as_ref().filter(|_| request.version() < Version::HTTP_11).cloned();
+            answer(Arc::clone(&host), Arc::clone(&clock), scheme.clone(), request, delimiter)
+        })
     };
     drive(&host, &clock, departed, builder.serve_connection(io, service)).await;
 }
 
 async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-    let clock = Arc::new(Clock::new(host.limits()));
+    // h2 ends by itself once the client has answered the ping that goes with GOAWAY (RFC 9113
+    // section 6.8) and has opened its windows for what waits in h2's own buffer.
+    let clock = Arc::new(Clock::new(host.limits(), H2_PING));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock), Heads::Unknown));
     let limits = host.limits();
     let overhead = limits.max_head_fields.saturating_mul(H2_FIELD_OVERHEAD);
     let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -113,11 +129,11 @@ async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpi
         .keep_alive_timeout(H2_PING);
     let service = {
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
-        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), Scheme::Https, request))
+        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), Scheme::Https, request, None))
     };
     // hyper's h2 always reads and sees for itself that the client has left.
     let departed = std::future::pending();
-    drive(&host, &clock, departed, builder.serve_connection(TokioIo::new(stream), service)).await;
+    drive(&host, &clock, departed, builder.serve_connection(io, service)).await;
 }
 
 /// One request; the clock counts it as in flight until its answer has been taken or dropped.
@@ -125,11 +141,14 @@ async fn answer(
     host: Arc<Host>,
     clock: Arc<Clock>,
     scheme: Scheme,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
+    delimiter: Option<Socket>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
+    request.extensions_mut().insert(Arc::clone(&clock));
     let in_flight = clock.begin();
     let response = front::respond(host.instances(), scheme, host.limits(), request).await;
-    Ok(response.map(|body| in_flight.until_end_of(body)))
+    let delimiter = delimiter.filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
+    Ok(response.map(|body| in_flight.until_end_of(body, delimiter)))
 }
 
 /// Polls a connection beside its clock, the client's departure and the host's end.
@@ -140,8 +159,12 @@ async fn drive(
     connection: impl GracefulConnection,
 ) {
     let mut connection = pin!(connection);
-    let mut departed = pin!(departed);
-    let mut gone = false;
+    // A client may only have ended its half and still read: what it gets without an origin, it
+    // gets. A request to an origin goes on for nobody.
+    let mut abandoned = pin!(async {
+        departed.await;
+        clock.origin_reached().await;
+    });
     let mut stopping = host.stopping();
     let mut stopped = pin!(stopping.wait());
     let mut leaving = None;
@@ -152,9 +175,8 @@ async fn drive(
             leaving = Some(Instant::now());
             connection.as_mut().graceful_shutdown();
         }
-        gone = gone || departed.as_mut().poll(cx).is_ready();
         loop {
-            if connection.as_mut().poll(cx).is_ready() || (gone && clock.is_busy()) {
+            if connection.as_mut().poll(cx).is_ready() || abandoned.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
             let deadline = clock.deadline(leaving);

@@ -9,10 +9,14 @@ use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+
+/// Whether `departed` ever ends on this system.
+pub(super) const DEPARTURES_ARE_TOLD: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 #[derive(Clone)]
 pub(super) struct Socket(Arc<TcpStream>);
@@ -26,8 +30,15 @@ impl Socket {
         self.0.peek(buffer).await
     }
 
-    /// Until the client has ended its side, whether or not all of it has been read. As in nginx
-    /// and in hyper itself, a client that only ends its sending half has left as well.
+    /// Has the end of the connection be a reset: a body that only the end delimits would else look
+    /// whole (RFC 9112 section 6.3). What the client's system has received stays readable there.
+    pub(super) fn reset_at_end(&self) {
+        // Refused only by a socket that has ended already.
+        let _ = SockRef::from(&*self.0).set_linger(Some(Duration::ZERO));
+    }
+
+    /// Until the client has ended its side, whether or not all of it has been read. A client
+    /// that only ends its sending half looks the same.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) async fn departed(self) {
         // No urgent data is ever asked for: of this interest only the end of stream remains.

@@ -1,4 +1,4 @@
-//! A stream that tells the connection's clock when bytes come in.
+//! A stream that tells the connection's clock when bytes come in, and when they cannot go out.
 
 use std::io;
 use std::pin::Pin;
@@ -12,11 +12,21 @@ use super::clock::Clock;
 pub(super) struct Watched<S> {
     stream: S,
     clock: Arc<Clock>,
+    heads: Heads,
+}
+
+/// What bytes on an idle connection mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heads {
+    /// The first byte of a head.
+    Begin,
+    /// Perhaps a ping or a window: h2 has frames of its own between requests.
+    Unknown,
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(stream: S, clock: Arc<Clock>) -> Self {
-        Self { stream, clock }
+    pub(super) fn new(stream: S, clock: Arc<Clock>, heads: Heads) -> Self {
+        Self { stream, clock, heads }
     }
 }
 
@@ -28,24 +38,41 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
+        if self.heads == Heads::Begin && buffer.filled().len() > before {
             self.clock.received();
         }
         read
     }
 }
 
+impl<S> Watched<S> {
+    /// A write that the socket does not take leaves bytes behind, here or in hyper's buffer.
+    fn note<T>(&self, written: Poll<T>) -> Poll<T> {
+        if written.is_pending() {
+            self.clock.blocked();
+        }
+        written
+    }
+}
+
 impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.note(written)
     }
 
+    /// hyper and h2 flush the stream only behind the last byte of their own buffers.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        if flushed.is_ready() {
+            self.clock.flushed();
+        }
+        self.note(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let ended = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.note(ended)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -57,6 +84,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         cx: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, buffers)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
+        self.note(written)
     }
 }

@@ -17,6 +17,8 @@ use wasmtime_wasi_http::p2::types::{HostIncomingRequest, HostResponseOutparam};
 use super::pool::{Lease, Pool};
 use super::request_body::RequestBody;
 use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
+use crate::connection::Clock;
+use crate::front;
 
 /// The component gave no answer: it trapped before the head, or broke the rules of its world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,19 +32,36 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+tokio::task_local! {
+    /// Whose request the component works on in this task.
+    static CONNECTION: Option<Arc<Clock>>;
+}
+
+/// The component sends a request to an origin: from now on the client's departure ends its work.
+pub(super) fn reach_origin() {
+    // A shared instance works in a task of its own; its connections were told at the start.
+    let _ = CONNECTION.try_with(|connection| {
+        if let Some(connection) = connection {
+            connection.reach_origin();
+        }
+    });
+}
+
 /// Runs the component on a request in a task of its own, which outlives the head of the answer.
 /// Dropping this future, or the answer's body before its end, ends the task.
 pub(crate) async fn answer(
     pool: Arc<Pool>,
     scheme: Scheme,
-    request: Request<RequestBody>,
+    mut request: Request<RequestBody>,
 ) -> Result<Response<ResponseBody>, Fault> {
+    let connection = request.extensions_mut().remove::<Arc<Clock>>();
     let (method, version) = (request.method().clone(), request.version());
     let lease = pool.lease().await.map_err(|error| report(&error))?;
+    let Some(lease) = lease else { return Ok(front::no_instance()) };
     let (head_sender, head) = oneshot::channel();
     let (returned_sender, returned) = oneshot::channel();
     let call = Call::new(lease, returned_sender, scheme, request, head_sender);
-    let task = tokio::spawn(call.map_err(|error| report(&error))?.run());
+    let task = tokio::spawn(CONNECTION.scope(connection, call.map_err(|error| report(&error))?.run()));
     let task = AbortOnDrop::new(task.abort_handle());
     let (head, outcome) = first_of(head, Outcome::Running(returned)).await;
     match head {
@@ -119,7 +138,7 @@ struct Running {
 }
 
 /// One line, without the backtrace: it names the trap and nothing of the request.
-fn report(error: &wasmtime::Error) -> Fault {
+pub(super) fn report(error: &wasmtime::Error) -> Fault {
     eprintln!("messageweave-lb: the component failed: {}", error.root_cause());
     Fault
 }

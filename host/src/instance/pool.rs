@@ -3,8 +3,10 @@
 //! when it trapped, when its client left, or when the configuration was reloaded.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use wasmtime::Store;
 use wasmtime::component::{Component, Linker};
 use wasmtime_wasi_http::p2::bindings::{Proxy, ProxyPre};
@@ -12,6 +14,10 @@ use wasmtime_wasi_http::p2::bindings::{Proxy, ProxyPre};
 use super::state::State;
 use crate::environment::Variables;
 use crate::upstream::Upstream;
+
+/// How long a request waits for an instance. A client that does not read its answer keeps its own for
+/// as long as it likes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The compiled component, ready to be instantiated; the same for every configuration.
 #[derive(Clone)]
@@ -38,8 +44,14 @@ pub(crate) struct Pool {
     engine: Engine,
     variables: Variables,
     upstream: Upstream,
-    /// `None` once the pool is retired: what comes back then is dropped.
-    idle: Mutex<Option<Vec<Instance>>>,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Default)]
+struct Idle {
+    stack: Vec<Instance>,
+    /// What comes back then is dropped.
+    retired: bool,
 }
 
 pub(super) struct Instance {
@@ -49,32 +61,41 @@ pub(super) struct Instance {
 
 impl Pool {
     pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream) -> Self {
-        Self { engine, variables, upstream, idle: Mutex::new(Some(Vec::new())) }
+        Self { engine, variables, upstream, idle: Mutex::default() }
     }
 
-    /// An instance for one request; waits while as many as allowed are busy.
-    pub(super) async fn lease(self: Arc<Self>) -> wasmtime::Result<Lease> {
-        let permit = Arc::clone(&self.engine.permits).acquire_owned().await?;
-        let idle = self.locked(|idle| idle.as_mut().and_then(Vec::pop));
+    /// An instance for one request; waits a while if as many as allowed are busy. `None` if they
+    /// stay so.
+    pub(super) async fn lease(self: Arc<Self>) -> wasmtime::Result<Option<Lease>> {
+        let permit = Arc::clone(&self.engine.permits).acquire_owned();
+        let Ok(permit) = timeout(PATIENCE, permit).await else { return Ok(None) };
+        let permit = permit?;
+        let idle = self.locked(|idle| idle.stack.pop());
         let instance = match idle {
             Some(instance) => instance,
             None => self.instantiate().await?,
         };
-        Ok(Lease { instance, pool: self, permit })
+        Ok(Some(Lease { instance, pool: self, permit }))
     }
 
     /// Makes the first instance, so that a component that cannot live under the flags is found
     /// before a request finds it.
     pub(crate) async fn warm(self: Arc<Self>) -> Result<(), String> {
         let lease = self.lease().await.map_err(|error| format!("--component: {error:#}"))?;
-        lease.give_back();
+        if let Some(lease) = lease {
+            lease.give_back();
+        }
         Ok(())
     }
 
-    /// No further reuse: a newer configuration has taken over.
+    /// No further reuse: a newer configuration is about to take over. An idle instance holds a slot of
+    /// the allocator without a permit, so all of them go before the next configuration makes its
+    /// first, one by one: the one that is being dropped has the slot to spare.
     pub(crate) fn retire(&self) {
-        let idle = self.locked(Option::take);
-        drop(idle);
+        self.locked(|idle| idle.retired = true);
+        while let Some(instance) = self.locked(|idle| idle.stack.pop()) {
+            drop(instance);
+        }
     }
 
     async fn instantiate(&self) -> wasmtime::Result<Instance> {
@@ -85,7 +106,7 @@ impl Pool {
         Ok(Instance { store, proxy })
     }
 
-    fn locked<T>(&self, change: impl FnOnce(&mut Option<Vec<Instance>>) -> T) -> T {
+    fn locked<T>(&self, change: impl FnOnce(&mut Idle) -> T) -> T {
         change(&mut self.idle.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -102,12 +123,12 @@ impl Lease {
     /// The request is done and the instance sound: it is the next one to be used.
     pub(super) fn give_back(self) {
         let Self { instance, pool, permit } = self;
-        let refused = pool.locked(|idle| match idle {
-            Some(idle) => {
-                idle.push(instance);
-                None
+        let refused = pool.locked(|idle| {
+            if idle.retired {
+                return Some(instance);
             }
-            None => Some(instance),
+            idle.stack.push(instance);
+            None
         });
         drop(refused);
         drop(permit);

@@ -16,6 +16,9 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::timeout;
+use wasmtime_wasi_http::Error as WasiError;
+
+use crate::h2_end;
 
 /// Time for which unread bytes are taken off the connection before it closes.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
@@ -25,6 +28,7 @@ const DRAIN_BYTES: u64 = 16 * 1024 * 1024;
 /// A request's body that drains itself when it is dropped before its end.
 pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
+    version: Version,
     drains: bool,
 }
 
@@ -35,7 +39,8 @@ impl RequestBody {
     pub(crate) fn of(request: Request<Incoming>) -> Request<Self> {
         let (parts, incoming) = request.into_parts();
         let drains = parts.version < Version::HTTP_2 && !parts.headers.contains_key(EXPECT);
-        Request::from_parts(parts, Self { incoming: Some(incoming), drains })
+        let version = parts.version;
+        Request::from_parts(parts, Self { incoming: Some(incoming), version, drains })
     }
 }
 
@@ -69,17 +74,23 @@ async fn drain(mut incoming: Incoming) {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = WasiError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
         let this = self.get_mut();
         let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
         // Once it is read, `100 Continue` has been sent.
         this.drains = true;
-        Pin::new(incoming).poll_frame(cx)
+        match Pin::new(&mut *incoming).poll_frame(cx) {
+            // To an origin the half of an upload would look whole.
+            Poll::Ready(None) if !h2_end::is_true(this.version, incoming) => {
+                Poll::Ready(Some(Err(WasiError::ConnectionTerminated)))
+            }
+            frame => frame.map_err(Into::into),
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -13,7 +13,7 @@ use http::header::CONTENT_LENGTH;
 use http::{Method, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::WasiBody;
@@ -49,12 +49,22 @@ impl fmt::Display for BrokenOff {
 impl std::error::Error for BrokenOff {}
 
 /// Ends the task of a component whose client has gone away: its store goes, and with it the
-/// request to the origin.
-pub(super) struct AbortOnDrop(Option<AbortHandle>);
+/// request to the origin. A task of a shared instance is told that its answer is over, whole or
+/// not.
+pub(super) struct AbortOnDrop(Option<Task>);
+
+enum Task {
+    Own(AbortHandle),
+    Shared { _delivered: oneshot::Sender<()> },
+}
 
 impl AbortOnDrop {
     pub(super) fn new(task: AbortHandle) -> Self {
-        Self(Some(task))
+        Self(Some(Task::Own(task)))
+    }
+
+    pub(super) fn of_shared(delivered: oneshot::Sender<()>) -> Self {
+        Self(Some(Task::Shared { _delivered: delivered }))
     }
 
     fn disarm(&mut self) {
@@ -64,7 +74,7 @@ impl AbortOnDrop {
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
-        if let Some(task) = self.0.take() {
+        if let Some(Task::Own(task)) = self.0.take() {
             task.abort();
         }
     }
@@ -92,9 +102,15 @@ struct Breaking {
 /// that the store's death made is always preceded by `Trapped`.
 pub(super) enum Outcome {
     Running(oneshot::Receiver<()>),
+    /// The call returned before its answer began; the instance lives on.
+    Shared(InstanceLife),
     Returned,
     Trapped,
 }
+
+/// The life of a shared instance: its sender goes when it traps, and says `true` before that when
+/// it ends well.
+pub(super) type InstanceLife = watch::Receiver<bool>;
 
 impl Outcome {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> &Self {
@@ -102,6 +118,11 @@ impl Outcome {
             && let Poll::Ready(result) = Pin::new(returned).poll(cx)
         {
             *self = if result.is_ok() { Self::Returned } else { Self::Trapped };
+        }
+        if let Self::Shared(life) = self
+            && life.has_changed().is_err()
+        {
+            *self = if *life.borrow() { Self::Returned } else { Self::Trapped };
         }
         self
     }
@@ -138,7 +159,7 @@ impl ComponentBody {
                 return breaking.last_words.as_mut().poll(cx).map(|()| Some(Err(breaking.reason)));
             }
             // Asked before the body: everything written before a return is then in sight.
-            let ended = !matches!(self.outcome.poll(cx), Outcome::Running(_));
+            let ended = !matches!(self.outcome.poll(cx), Outcome::Running(_) | Outcome::Shared(_));
             let reason = match Pin::new(&mut self.written).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
                     self.count(&frame);

@@ -13,14 +13,17 @@ use wasmtime_wasi_http::{
     WasiHttpHooks, WasiHttpView,
 };
 
+use super::answer::reach_origin;
 use super::log_stream::LogStream;
 use super::outgoing_body::{Death, Life};
+use super::service::Departures;
 use crate::environment::Variables;
 use crate::upstream::Upstream;
 
 /// Bookkeeping bytes of a header section that the component may hold: 2 000 fields of an origin
 /// take far more room in the table than on the wire, and passing the limit is a trap.
-const FIELD_SIZE_LIMIT: usize = 1024 * 1024;
+/// The largest head that the flags allow, 1 MiB in 2 000 fields, fits twice over.
+const FIELD_SIZE_LIMIT: usize = 4 * 1024 * 1024;
 
 /// The data of one store.
 pub(super) struct State {
@@ -31,6 +34,7 @@ pub(super) struct State {
     http: WasiHttpCtx,
     hooks: Hooks,
     limits: StoreLimits,
+    departures: Departures,
 }
 
 impl State {
@@ -50,7 +54,12 @@ impl State {
             hooks: Hooks { upstream, death: life.death() },
             _life: life,
             limits: StoreLimitsBuilder::new().memory_size(memory).build(),
+            departures: Departures::default(),
         }
+    }
+
+    pub(super) fn departures(&mut self) -> &mut Departures {
+        &mut self.departures
     }
 
     pub(super) fn limits(&mut self) -> &mut StoreLimits {
@@ -100,6 +109,7 @@ impl WasiHttpHooks for Hooks {
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Worker), WasiError>> + Send> {
+        reach_origin();
         let upstream = self.upstream.clone();
         let request = request.map(|body| self.death.guard(body));
         Box::new(async move {

@@ -11,11 +11,12 @@ use crate::arguments::ServeArguments;
 use crate::check;
 use crate::demo::Demo;
 use crate::environment::Variables;
-use crate::instance::{Engine, Pool};
+use crate::instance::{Engine, Instances};
 use crate::tls::{Identity, TlsError};
 use crate::upstream::{Upstream, trust};
 
-const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// A client that offers HTTP/1.0 alone would else be refused in the handshake (RFC 7301 section 3.2).
+const ALPN: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
 
 /// Where the configuration comes from.
 pub(super) struct Source {
@@ -27,7 +28,7 @@ pub(super) struct Source {
 /// One reading of it.
 pub(super) struct Loaded {
     pub(super) certificate: Arc<ServerConfig>,
-    pub(super) instances: Arc<Pool>,
+    pub(super) instances: Arc<Instances>,
 }
 
 impl Source {
@@ -52,7 +53,7 @@ impl Source {
         }
         eprint!("{}", check::report_of(&variables));
         let upstream = Upstream::new(trusted, &self.arguments.resolve);
-        let instances = Arc::new(Pool::new(self.engine.clone(), variables, upstream));
+        let instances = Arc::new(Instances::new(self.engine.clone(), variables, upstream));
         Ok(Loaded { certificate, instances })
     }
 
@@ -61,7 +62,10 @@ impl Source {
         match self.load() {
             Ok(loaded) => {
                 host.certificate.store(loaded.certificate);
-                host.instances.swap(loaded.instances).retire();
+                // In this order: between the two, requests of the old configuration make instances
+                // of their own, and each has its permit.
+                host.instances.load().retire();
+                host.instances.store(loaded.instances);
                 eprintln!("messageweave-lb: reloaded");
             }
             Err(error) => eprintln!("messageweave-lb: not reloaded: {error}"),

@@ -1,5 +1,5 @@
-//! The body of an origin's answer: errors keep their class, and silence is bounded when the
-//! request's options say so.
+//! The body of an origin's answer: errors keep their class, its end is a true one, and silence is
+//! bounded when the request's options say so.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,16 +7,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::{Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::failure::classify;
+use super::upload::Upload;
+use crate::h2_end;
 
 /// An incoming body with the clock of `between-bytes-timeout`.
 pub(super) struct AnswerBody {
     incoming: Incoming,
+    version: Version,
+    upload: Upload,
     silence: Option<Silence>,
 }
 
@@ -29,14 +34,29 @@ struct Silence {
 }
 
 impl AnswerBody {
-    pub(super) fn new(incoming: Incoming, between_bytes: Option<Duration>) -> Self {
+    pub(super) fn wrap(
+        response: Response<Incoming>,
+        upload: Upload,
+        between_bytes: Option<Duration>,
+    ) -> Response<Self> {
         let silence = between_bytes.map(|limit| Silence {
             limit,
             clock: Box::pin(tokio::time::sleep(limit)),
             running: false,
         });
-        Self { incoming, silence }
+        let version = response.version();
+        response.map(|incoming| Self { incoming, version, upload, silence })
     }
+
+    fn is_cut(&self) -> bool {
+        self.upload.is_whole() && !h2_end::is_true(self.version, &self.incoming)
+    }
+}
+
+/// An empty chunk is no sign of life, and trailers end with the connection that they came by, as
+/// the field that announces them does.
+fn is_nothing(frame: &Frame<Bytes>) -> bool {
+    frame.data_ref().is_none_or(Bytes::is_empty)
 }
 
 impl Silence {
@@ -58,7 +78,14 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
         let this = self.get_mut();
-        match Pin::new(&mut this.incoming).poll_frame(cx) {
+        let frame = loop {
+            match Pin::new(&mut this.incoming).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) if is_nothing(&frame) => {}
+                frame => break frame,
+            }
+        };
+        match frame {
+            Poll::Ready(None) if this.is_cut() => Poll::Ready(Some(Err(WasiError::ConnectionTerminated))),
             Poll::Ready(frame) => {
                 if let Some(silence) = &mut this.silence {
                     silence.running = false;

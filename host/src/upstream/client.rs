@@ -4,9 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::HOST;
+use http::header::{HOST, TRANSFER_ENCODING};
 use http::uri::Scheme;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -18,10 +18,13 @@ use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody};
 
 use super::body::AnswerBody;
 use super::connector::Connector;
+use super::content;
 use super::failure::classify;
 use super::resolve::{Route, Routes};
+use super::upload::Upload;
 
-/// Idle connections are dropped before origins usually do (contract 2.6).
+/// A connection that was idle for so long is not used again: origins usually close later (contract
+/// 2.6). The pool looks for such connections as often as this, so one may stay open for twice as long.
 const IDLE: Duration = Duration::from_secs(4);
 /// Idle connections kept for one origin.
 const IDLE_PER_ORIGIN: usize = 256;
@@ -35,6 +38,11 @@ const MAX_HEAD: usize = 128 * 1024;
 const MAX_H2_HEAD: u32 = 1024 * 1024;
 /// An h2 connection with requests on it that answers no ping for this long is given up.
 const H2_PING: Duration = Duration::from_secs(5);
+/// What one h2 answer may be ahead of its reader.
+const H2_WINDOW: u32 = 1024 * 1024;
+/// What all answers on one h2 connection may be: as much as there can be (RFC 9113 section 6.9.1),
+/// so that readers who do not read hold up nobody else's answer.
+const H2_CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// Without an option of the request, as long as `wasi:http` hosts wait by default.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
@@ -57,6 +65,8 @@ impl Upstream {
             .http1_max_headers(MAX_FIELDS)
             .http1_max_buf_size(MAX_HEAD)
             .http2_max_header_list_size(MAX_H2_HEAD)
+            .http2_initial_stream_window_size(H2_WINDOW)
+            .http2_initial_connection_window_size(H2_CONNECTION_WINDOW)
             .http2_keep_alive_interval(H2_PING)
             .http2_keep_alive_timeout(H2_PING)
             .build(connector);
@@ -75,12 +85,16 @@ impl Upstream {
         // Host is the origin's authority alone: the client writes it for HTTP/1.1, and h2 has
         // its pseudo-header.
         request.headers_mut().remove(HOST);
+        let (request, upload) = Upload::watch(content::settle(request).await?);
         let response = self.exchange(request, &options).await?;
         if is_over_limits(response.headers()) {
             return Err(WasiError::HttpResponseHeaderSectionSize(None));
         }
-        let silence = options.between_bytes_timeout;
-        Ok(response.map(|body| AnswerBody::new(body, silence).boxed_unsync()))
+        if is_coded(&response) {
+            return Err(WasiError::HttpResponseTransferCoding(None));
+        }
+        let response = AnswerBody::wrap(response, upload, options.between_bytes_timeout);
+        Ok(response.map(BodyExt::boxed_unsync))
     }
 
     async fn exchange(
@@ -126,6 +140,18 @@ async fn until<T, E>(
 fn is_over_limits(headers: &HeaderMap) -> bool {
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     headers.len() > MAX_FIELDS || size > MAX_HEAD
+}
+
+/// Whether the content is coded for the transfer in a way that nobody undoes here: the client takes
+/// `chunked` off and nothing else, and no field would name the rest (RFC 9112 section 6.1).
+fn is_coded<B>(response: &Response<B>) -> bool {
+    let mut codings = response.headers().get_all(TRANSFER_ENCODING).iter();
+    response.version() < Version::HTTP_2
+        && match (codings.next(), codings.next()) {
+            (None, _) => false,
+            (Some(coding), None) => !coding.as_bytes().eq_ignore_ascii_case(b"chunked"),
+            (Some(_), Some(_)) => true,
+        }
 }
 
 #[cfg(test)]

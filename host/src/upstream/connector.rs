@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -12,13 +13,21 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use super::failure::ConnectFailure;
 use super::resolve::{Resolver, Routes};
+use super::socket::OriginSocket;
+
+/// A connection that takes longer to open is given up. A request that gets a pooled connection
+/// meanwhile leaves its own one opening, with no clock of the policy's on it.
+const LONGEST_OPENING: Duration = Duration::from_secs(60);
+/// Silence after which the system asks whether the other side is still there, and again: so no
+/// connection whose other side is gone for good is kept for ever.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Opens TLS connections; TCP by hyper-util's connector, which races the address families.
 #[derive(Clone)]
@@ -33,15 +42,21 @@ impl Connector {
         let mut tcp = HttpConnector::new_with_resolver(Resolver);
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE));
         Self { tcp, tls: TlsConnector::from(config), routes: Arc::new(routes) }
     }
 
-    async fn connect(mut self, origin: Uri) -> Result<OriginStream, ConnectFailure> {
+    async fn connect(self, origin: Uri) -> Result<OriginStream, ConnectFailure> {
+        timeout(LONGEST_OPENING, self.open(origin)).await.unwrap_or(Err(ConnectFailure::TimedOut))
+    }
+
+    async fn open(mut self, origin: Uri) -> Result<OriginStream, ConnectFailure> {
         let name = server_name(&origin)?;
         let destination = self.routes.destination(&origin).unwrap_or(origin);
         let tcp = self.tcp.call(destination).await;
         let tcp = tcp.map_err(|error| ConnectFailure::of_tcp(&error))?.into_inner();
-        let tls = self.tls.connect(name, tcp).await;
+        let tls = self.tls.connect(name, OriginSocket::new(tcp)).await;
         let tls = tls.map_err(|error| ConnectFailure::of_handshake(&error))?;
         Ok(OriginStream(TokioIo::new(tls)))
     }
@@ -69,7 +84,7 @@ fn server_name(origin: &Uri) -> Result<ServerName<'static>, ConnectFailure> {
 }
 
 /// An open connection that says by ALPN whether it speaks h2.
-pub(super) struct OriginStream(TokioIo<TlsStream<TcpStream>>);
+pub(super) struct OriginStream(TokioIo<TlsStream<OriginSocket>>);
 
 impl Connection for OriginStream {
     fn connected(&self) -> Connected {
@@ -115,5 +130,24 @@ impl Write for OriginStream {
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write_vectored(cx, buffers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::net::TcpListener;
+
+    use crate::upstream::trust;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handshake_that_never_ends_is_given_up() {
+        // The system accepts, and nobody answers.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("https://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let connector = Connector::new(trust(&[], &[]).unwrap(), Routes::default());
+        let opened = timeout(10 * LONGEST_OPENING, connector.connect(origin)).await;
+        assert_eq!(opened.expect("it was given up").err(), Some(ConnectFailure::TimedOut));
     }
 }

@@ -17,7 +17,7 @@ pub(super) enum ConnectFailure {
     Refused,
     /// RST while connecting, RST or an end of stream in the handshake.
     Reset,
-    /// The system gave up on the TCP handshake.
+    /// The system gave up on the TCP handshake, or the host on the whole of it.
     TimedOut,
     Unreachable,
     Certificate,

@@ -3,9 +3,12 @@
 mod body;
 mod client;
 mod connector;
+mod content;
 mod failure;
 mod resolve;
+mod socket;
 mod tls;
+mod upload;
 
 pub(crate) use client::Upstream;
 pub(crate) use resolve::{Route, Routes};

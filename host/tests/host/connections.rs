@@ -168,3 +168,53 @@ async fn one_instance_too_many_waits_for_its_turn() {
     assert_eq!(first.last_answer().await.text(), "first");
     assert_eq!(second.last_answer().await.text(), "second");
 }
+
+#[tokio::test]
+async fn an_h2_answer_that_waits_for_its_clients_window_outlives_the_idle_clock() {
+    /// More than the window that a client of h2 begins with (RFC 9113 section 6.9.2).
+    const LENGTH: usize = 66_000;
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
+        read_head(&mut stream).await;
+        write(&mut stream, ok(&"z".repeat(LENGTH))).await;
+    })
+    .await;
+    let host = origin::setup(&authority, &[&origin]).flag("--idle-timeout-ms", SHORT).start();
+    let stream = client::handshake(host.address, &["h2"]).await;
+    let (mut sender, connection) = h2::client::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let request = Request::get("https://a.example/ready").body(()).unwrap();
+    let (response, _) = sender.send_request(request, true).unwrap();
+    let mut body = response.await.unwrap().into_body();
+    // Longer than the idle clock and a goodbye of HTTP/1.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let mut taken = 0;
+    while let Some(data) = body.data().await {
+        let length = data.unwrap().len();
+        body.flow_control().release_capacity(length).unwrap();
+        taken += length;
+    }
+    assert_eq!(taken, LENGTH);
+}
+
+#[tokio::test]
+async fn a_request_that_waits_in_vain_for_an_instance_is_503() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
+        read_head(&mut stream).await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let host = origin::setup(&authority, &[&origin])
+        .flag("--env", "LB_REQUEST_TIMEOUT_MS=30000")
+        .flag("--max-instances", "1")
+        .start();
+    let mut first = client::tls(host.address).await;
+    first.send(client::request("GET", "/ready")).await;
+    crate::process::until("the first request", || origin.connections() == 1).await;
+    let mut second = client::plain(host.address).await;
+    second.send(client::request("GET", "/")).await;
+    let answer = second.last_answer().await;
+    assert_eq!((answer.status, answer.text()), (503, "no instance is free"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+}

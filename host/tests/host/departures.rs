@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::client;
 use crate::origin::{self, Origin, read_head, write};
-use crate::process::{PATIENCE, until};
+use crate::process::{PATIENCE, Setup, until};
 use crate::trust::Authority;
 
 /// An origin that says `head` after the request and then waits for the connection to end.
@@ -124,4 +124,50 @@ async fn a_body_that_an_origin_cuts_breaks_off_for_the_client() {
         assert_eq!(got.status, 200);
         assert!(got.text().contains("part") && got.body.len() < 100 && !got.ends_whole(), "{got:?}");
     }
+}
+
+#[tokio::test]
+async fn a_body_that_only_the_end_delimits_breaks_off_by_a_reset() {
+    for (answer, whole) in [
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n", false),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n0\r\n\r\n", true),
+    ] {
+        let authority = Authority::new();
+        let origin = Origin::new(&authority, "a.example", move |mut stream, _| async move {
+            read_head(&mut stream).await;
+            write(&mut stream, answer).await;
+        })
+        .await;
+        let host = origin::setup(&authority, &[&origin]).flag("--env", "LB_TRUST_FORWARDED_PROTO=1").start();
+        let mut client = client::plain(host.address).await;
+        client.send("GET /ready HTTP/1.0\r\nhost: a\r\nx-forwarded-proto: https\r\n\r\n").await;
+        let mut bytes = Vec::new();
+        let read = timeout(PATIENCE, client.0.read_to_end(&mut bytes)).await.expect("no end");
+        assert!(bytes.ends_with(b"\r\n\r\npart"), "{:?}", String::from_utf8_lossy(&bytes));
+        assert_eq!(read.is_ok(), whole, "{read:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_has_ended_its_half_still_gets_a_local_answer() {
+    let host = Setup::new().start();
+    for _ in 0..200 {
+        let mut client = client::plain(host.address).await;
+        client.send(client::request_kept_alive("/ready")).await;
+        client.0.shutdown().await.unwrap();
+        assert_eq!(client.last_answer().await.status, 308);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_has_ended_its_half_ends_the_request_upstream() {
+    let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
+    let origin = waiting(&authority, "", Arc::clone(&ended)).await;
+    let host = origin::host(&authority, &[&origin]);
+    let mut client = client::tls(host.address).await;
+    client.send(client::request("GET", "/ready")).await;
+    until("the request upstream", || origin.connections() == 1).await;
+    client.hears_nothing_for(std::time::Duration::from_millis(100)).await;
+    client.0.shutdown().await.unwrap();
+    timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
 }

@@ -204,3 +204,14 @@ async fn connections_to_an_origin_are_reused() {
     }
     assert_eq!(origin.connections(), 1);
 }
+
+#[tokio::test]
+async fn a_connection_that_was_idle_for_over_four_seconds_is_not_reused() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |stream, _| keep_answering(stream, "pong")).await;
+    let host = origin::host(&authority, &[&origin]);
+    assert_eq!(client::get(host.address, "/ready").await.text(), "pong");
+    tokio::time::sleep(Duration::from_millis(4100)).await;
+    assert_eq!(client::get(host.address, "/ready").await.text(), "pong");
+    assert_eq!(origin.connections(), 2);
+}

@@ -1,6 +1,7 @@
 //! A component that traps or leaves its answer unfinished costs its own request, visibly.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
@@ -13,19 +14,28 @@ use crate::client;
 use crate::process::{Host, Setup};
 
 fn host() -> Host {
+    serving(component(include_str!("faulty.wat"), "wit", "balancer"))
+}
+
+/// A host of a component whose instances are shared.
+fn sharing_host() -> Host {
+    serving(component(include_str!("faulty_service.wat"), "wit/p3", "service"))
+}
+
+fn serving(component: Vec<u8>) -> Host {
     let setup = Setup::new();
     let file: PathBuf = setup.file("faulty.wasm");
-    std::fs::write(&file, component()).unwrap();
+    std::fs::write(&file, component).unwrap();
     setup.component(file).start()
 }
 
-/// The core module beside this file in the world of the shipped component.
-fn component() -> Vec<u8> {
-    let mut module = wat::parse_str(include_str!("faulty.wat")).unwrap();
+/// A core module beside this file in the world of a shipped component.
+fn component(module: &str, wit: &str, world: &str) -> Vec<u8> {
+    let mut module = wat::parse_str(module).unwrap();
     let mut resolve = Resolve::default();
-    let wit = concat!(env!("CARGO_MANIFEST_DIR"), "/../wit");
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(wit);
     let (package, _) = resolve.push_dir(wit).unwrap();
-    let world = resolve.select_world(&[package], Some("balancer")).unwrap();
+    let world = resolve.select_world(&[package], Some(world)).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
     ComponentEncoder::default().module(&module).unwrap().encode().unwrap()
 }
@@ -78,5 +88,29 @@ async fn a_body_that_is_cut_left_or_dropped_breaks_off_on_h2() {
         let request = Request::get(uri).body(Empty::<Bytes>::new()).unwrap();
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.into_body().collect().await.is_ok(), whole, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn a_trap_ends_every_request_of_a_shared_instance_and_the_next_instance_serves() {
+    let host = sharing_host();
+    for round in 1..=3 {
+        let address = host.address;
+        let mut hanging = Vec::new();
+        for _ in 0..3 {
+            let mut client = client::tls(address).await;
+            client.send(client::request("GET", "/hang")).await;
+            client.hears_nothing_for(Duration::from_millis(50)).await;
+            hanging.push(client);
+        }
+        let answer = client::get(address, "/trap").await;
+        assert_eq!((answer.status, answer.text()), (500, "internal error"));
+        for mut client in hanging {
+            client.until("500 Internal Server Error").await;
+        }
+        host.says("the component failed: wasm trap", round).await;
+        // No answer of the component's, but no trap either: the next instance is there.
+        assert_eq!(client::get(address, "/none").await.status, 500);
+        assert_eq!(host.stderr().matches("the component failed").count(), round);
     }
 }

@@ -2,10 +2,13 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use h2::Reason;
 use h2::server::{Connection, SendResponse};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -14,8 +17,8 @@ use crate::client;
 use crate::origin::{self, Origin};
 use crate::trust::Authority;
 
-type Server = Connection<TlsStream<TcpStream>, bytes::Bytes>;
-type Exchange = (Request<h2::RecvStream>, SendResponse<bytes::Bytes>);
+type Server = Connection<TlsStream<TcpStream>, Bytes>;
+type Exchange = (Request<h2::RecvStream>, SendResponse<Bytes>);
 
 /// An h2 origin whose connections are played by a function.
 async fn h2<F>(authority: &Authority, play: impl Fn(Server) -> F + Send + Sync + 'static) -> Origin
@@ -43,7 +46,7 @@ async fn finish(mut server: Server) {
     while let Some(Ok(_)) = server.accept().await {}
 }
 
-fn answer(reply: &mut SendResponse<bytes::Bytes>, headers: HeaderMap, body: &str) {
+fn answer(reply: &mut SendResponse<Bytes>, headers: HeaderMap, body: &str) {
     let mut response = Response::new(());
     *response.headers_mut() = headers;
     let mut stream = reply.send_response(response, false).unwrap();
@@ -98,23 +101,80 @@ async fn goaway_under_a_request_is_a_reset() {
 
 #[tokio::test]
 async fn a_body_reset_breaks_off_for_the_client() {
+    for reason in [Reason::INTERNAL_ERROR, Reason::CANCEL, Reason::NO_ERROR] {
+        let authority = Authority::new();
+        let origin = h2(&authority, move |mut server| async move {
+            let (_, mut reply) = next(&mut server).await;
+            let mut stream = reply.send_response(Response::new(()), false).unwrap();
+            stream.send_data("part".into(), false).unwrap();
+            // Data goes out before the reset that follows it.
+            tokio::select! {
+                _ = server.accept() => {}
+                () = tokio::time::sleep(Duration::from_millis(300)) => {}
+            }
+            stream.send_reset(reason);
+            finish(server).await;
+        })
+        .await;
+        let host = origin::host(&authority, &[&origin]);
+        let got = client::get(host.address, "/ready").await;
+        assert!(got.text().contains("part") && !got.ends_whole(), "{reason:?}: {got:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_early_answer_that_asks_for_no_more_of_the_upload_is_whole() {
     let authority = Authority::new();
     let origin = h2(&authority, |mut server| async move {
-        let (_, mut reply) = next(&mut server).await;
-        let mut stream = reply.send_response(Response::new(()), false).unwrap();
-        stream.send_data("part".into(), false).unwrap();
-        // Data goes out before the reset that follows it.
-        tokio::select! {
-            _ = server.accept() => {}
-            () = tokio::time::sleep(std::time::Duration::from_millis(300)) => {}
+        while let Some(Ok((request, mut reply))) = server.accept().await {
+            answer(&mut reply, HeaderMap::new(), "enough");
+            // The library resets with NO_ERROR once the upload is given up and the answer is out.
+            drop(request);
         }
-        stream.send_reset(Reason::INTERNAL_ERROR);
-        finish(server).await;
     })
     .await;
     let host = origin::host(&authority, &[&origin]);
-    let got = client::get(host.address, "/ready").await;
-    assert!(got.text().contains("part") && !got.ends_whole(), "{got:?}");
+    let head = "POST /webhook/tg HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 1000000\r\n\r\n";
+    for _ in 0..10 {
+        let mut client = client::tls(host.address).await;
+        client.send(head).await;
+        // The host may answer before it has the whole.
+        let _ = client.0.write_all(&vec![b'x'; 1_000_000]).await;
+        let got = client.last_answer().await;
+        assert!(got.text().contains("enough") && got.ends_whole(), "{got:?}");
+    }
+}
+
+#[tokio::test]
+async fn readers_that_do_not_read_hold_up_no_other_answer() {
+    let authority = Authority::new();
+    let big = Bytes::from(vec![b'z'; 32 * 1024 * 1024]);
+    let origin = h2(&authority, move |mut server| {
+        let big = big.clone();
+        async move {
+            while let Some(Ok((request, mut reply))) = server.accept().await {
+                let body = if request.uri().query() == Some("big") { big.clone() } else { "small".into() };
+                let mut stream = reply.send_response(Response::new(()), false).unwrap();
+                stream.send_data(body, true).unwrap();
+            }
+        }
+    })
+    .await;
+    let host = origin::setup(&authority, &[&origin]).flag("--env", "LB_REQUEST_TIMEOUT_MS=1000").start();
+    let mut readers = Vec::new();
+    for _ in 0..6 {
+        let mut reader = client::tls(host.address).await;
+        reader.send(client::request_kept_alive("/ready?big")).await;
+        reader.until("200 OK").await;
+        readers.push(reader);
+    }
+    // Their windows fill up meanwhile.
+    for _ in 0..20 {
+        let got = client::get(host.address, "/ready?small").await;
+        assert!(got.text().contains("small") && got.ends_whole(), "{got:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(origin.connections(), 1);
 }
 
 #[tokio::test]

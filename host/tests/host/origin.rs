@@ -38,6 +38,8 @@ impl Origin {
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
+                // An answer is on its way before the close that may follow it.
+                stream.set_nodelay(true).unwrap();
                 let number = counter.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(play(stream, number));
             }

@@ -120,3 +120,42 @@ pub(crate) async fn h2_get(host: &Host, uri: &str) -> (u16, Vec<u8>) {
     let status = response.status().as_u16();
     (status, response.into_body().collect().await.unwrap().to_bytes().to_vec())
 }
+
+#[tokio::test]
+async fn a_target_without_a_leading_slash_is_400_and_goes_nowhere() {
+    let host = Setup::new().start();
+    for target in ["api", "healthz-worker", "evil.example", "evil.example:443", "ftp://lb.example/ready"] {
+        let request = client::request("GET", target);
+        let answer = say(&host, request.as_bytes()).await;
+        assert_eq!((answer.status, answer.text()), (400, "malformed target"), "{target}");
+        assert_eq!(client::get(host.address, target).await.status, 400, "{target} over TLS");
+    }
+}
+
+#[tokio::test]
+async fn a_transfer_coding_other_than_chunked_is_501_and_reaches_no_origin() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |stream, _| keep_answering(stream, "taken")).await;
+    let host = origin::host(&authority, &[&origin]);
+    for (coding, status) in [
+        ("transfer-encoding: chunked", 200),
+        ("transfer-encoding: Chunked", 200),
+        ("transfer-encoding: gzip, chunked", 501),
+        ("transfer-encoding: chunked, chunked", 501),
+        ("transfer-encoding: identity\r\ntransfer-encoding: chunked", 501),
+    ] {
+        let mut client = client::tls(host.address).await;
+        let head = "POST /webhook/tg HTTP/1.1\r\nhost: a\r\nconnection: close\r\n";
+        client.send(format!("{head}{coding}\r\n\r\n2\r\nhi\r\n0\r\n\r\n")).await;
+        assert_eq!(client.last_answer().await.status, status, "{coding}");
+    }
+    assert!(origin.connections() <= 2, "{}", origin.connections());
+}
+
+#[tokio::test]
+async fn a_tls_client_that_offers_http_1_0_alone_is_served() {
+    let host = Setup::new().start();
+    let mut client = Client(client::handshake(host.address, &["http/1.0"]).await);
+    client.send("GET /nope HTTP/1.0\r\nhost: a\r\n\r\n").await;
+    assert_eq!(client.last_answer().await.status, 404);
+}

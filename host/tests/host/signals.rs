@@ -3,15 +3,17 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::client;
 use crate::origin::{self, Origin, ok, read_head, write};
-use crate::process::{Setup, until};
+use crate::process::{PATIENCE, Setup, until};
 use crate::trust::Authority;
 
 /// An origin that holds its answer back until it is told.
@@ -147,4 +149,71 @@ async fn a_cache_that_cannot_be_written_stops_nothing() {
     fs::set_permissions(cache.join("messageweave-lb"), Permissions::from_mode(0o500)).unwrap();
     let host = setup.process_env("XDG_CACHE_HOME", &cache).start();
     assert_eq!(client::get(host.address, "/nope").await.status, 404);
+}
+
+#[tokio::test]
+async fn answers_that_wait_for_their_readers_arrive_whole_after_the_first_signal() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
+        loop {
+            let head = read_head(&mut stream).await;
+            let Some(length) = head.split(['?', ' ']).nth(2) else { return };
+            write(&mut stream, ok(&"z".repeat(length.parse().unwrap()))).await;
+        }
+    })
+    .await;
+    let mut host = origin::setup(&authority, &[&origin]).flag("--env", "LB_TRUST_FORWARDED_PROTO=1").start();
+    // All sizes about what the system's buffers hold: for some of them hyper has taken the last byte
+    // of an answer that the socket has not.
+    let mut clients = Vec::new();
+    for length in (1..=30).map(|number| number * 200_000) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(65_536).unwrap();
+        let mut client = client::Client(socket.connect(host.address).await.unwrap());
+        let fields = "host: a\r\nx-forwarded-proto: https\r\nconnection: close\r\n";
+        client.send(format!("GET /ready?{length} HTTP/1.1\r\n{fields}\r\n")).await;
+        clients.push((length, client));
+    }
+    for (_, client) in &clients {
+        let mut first = [0];
+        timeout(PATIENCE, client.0.peek(&mut first)).await.expect("no answer").unwrap();
+    }
+    host.signal(Signal::TERM);
+    host.says("stopping", 1).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for (length, mut client) in clients {
+        assert_eq!(client.last_answer().await.body.len(), length);
+    }
+    assert_eq!(host.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn sighup_with_every_instance_made_costs_no_request_its_answer() {
+    const INSTANCES: usize = 24;
+    let setup = Setup::new().flag("--max-instances", INSTANCES.to_string());
+    let file = setup.file("lb.env");
+    fs::write(&file, "LB_VERSION=one\n").unwrap();
+    let host = setup.flag("--env-file", &file).start();
+    let done = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..2 * INSTANCES)
+        .map(|_| {
+            let (address, done) = (host.address, Arc::clone(&done));
+            tokio::spawn(async move {
+                let mut client = client::plain(address).await;
+                while !done.load(Ordering::SeqCst) {
+                    client.send(client::request_kept_alive("/")).await;
+                    assert_eq!(client.answer().await.status, 308);
+                }
+            })
+        })
+        .collect();
+    for times in 1..=20 {
+        host.signal(Signal::HUP);
+        host.says("messageweave-lb: reloaded", times).await;
+    }
+    done.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(!host.stderr().contains("the component failed"), "{}", host.stderr());
 }

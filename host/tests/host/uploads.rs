@@ -1,11 +1,17 @@
-//! What becomes of a body that the component leaves unread.
+//! What becomes of a body that the component leaves unread, or that the client cuts.
 
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncWriteExt;
+use h2::Reason;
+use http::Request;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::client;
-use crate::process::Setup;
+use crate::origin::{self, Origin};
+use crate::process::{PATIENCE, Setup};
+use crate::trust::Authority;
 
 #[tokio::test]
 async fn an_early_refusal_reaches_a_client_that_uploads_first_and_reads_later() {
@@ -54,4 +60,37 @@ async fn a_client_that_waits_for_100_continue_is_refused_without_it() {
     let answer = client.last_answer().await;
     assert_eq!(answer.status, 404);
     assert!(start.elapsed() < Duration::from_secs(4), "nothing to drain");
+}
+
+#[tokio::test]
+async fn an_upload_that_an_h2_client_resets_is_not_whole_for_the_origin() {
+    for reason in [Reason::NO_ERROR, Reason::CANCEL] {
+        let authority = Authority::new();
+        let (sender, mut seen) = mpsc::unbounded_channel();
+        let origin = Origin::new(&authority, "a.example", move |mut stream, _| {
+            let sender = sender.clone();
+            async move {
+                let mut bytes = Vec::new();
+                while let Ok(1..) = stream.read_buf(&mut bytes).await {
+                    if bytes.ends_with(b"part\r\n") {
+                        sender.send(bytes.clone()).unwrap();
+                    }
+                }
+                sender.send(bytes).unwrap();
+            }
+        })
+        .await;
+        let host = origin::host(&authority, &[&origin]);
+        let io = client::handshake(host.address, &["h2"]).await;
+        let (mut client, connection) = h2::client::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::post("https://a.example/webhook/tg").body(()).unwrap();
+        let (_answer, mut upload) = client.send_request(request, false).unwrap();
+        upload.send_data("part".into(), false).unwrap();
+        timeout(PATIENCE, seen.recv()).await.expect("the upload reached the origin").unwrap();
+        upload.send_reset(reason);
+        let last = timeout(PATIENCE, seen.recv()).await.expect("the exchange ended").unwrap();
+        let last = String::from_utf8(last).unwrap();
+        assert!(last.contains("part") && !last.ends_with("0\r\n\r\n"), "{reason:?}: {last}");
+    }
 }

@@ -122,6 +122,8 @@ pub struct Request<'a> {
     pub headers: &'a Headers,
     /// Whether it carries the client's body.
     pub body: bool,
+    /// How long its origin may be silent between two chunks of the answer's body.
+    pub silence: Millis,
 }
 
 /// Where a request goes: the first of an attempt to a literal of the safelist, a hop to where the
@@ -196,7 +198,7 @@ impl<'s> Exchange<'s> {
             next,
             hop: None,
             hops: 0,
-            upload: Upload::new(plan.framing, plan.settings.replay_max_bytes),
+            upload: Upload::new(plan.framing, plan.replay_max_bytes),
             clock: Clock::new(now, plan.timeout, plan.settings.request_timeout),
             state: State::AwaitingFirstBytes,
             plan,
@@ -217,12 +219,14 @@ impl<'s> Exchange<'s> {
                 destination: Destination::Safelisted(self.origin, &self.plan.target),
                 headers: &self.plan.headers,
                 body: !self.upload.is_empty(),
+                silence: self.plan.timeout,
             },
             Some(hop) => Request {
                 method: hop.method,
                 destination: Destination::Hop(&hop.target),
                 headers: &hop.headers,
                 body: hop.body,
+                silence: self.plan.timeout,
             },
         }
     }
@@ -341,7 +345,7 @@ impl<'s> Exchange<'s> {
     }
 
     fn redirected(&self, head: &ResponseHead) -> Option<Hop> {
-        let Request { method, destination, headers, body } = self.request();
+        let Request { method, destination, headers, body, .. } = self.request();
         let request = Redirected {
             origin: destination.origin(),
             path_with_query: destination.path_with_query(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use messageweave_lb_harness::case::{Case, parse};
 use messageweave_lb_harness::client::send;
-use messageweave_lb_harness::driver::{Component, Host};
+use messageweave_lb_harness::driver::{Component, Host, World};
 use messageweave_lb_harness::evidence::Outcome;
 use messageweave_lb_harness::origin::Network;
 
@@ -46,17 +46,19 @@ async fn a_request_whose_answer_streams_is_dropped() {
 
 async fn every_version(turn: &str) -> Result<(), String> {
     let mut faults = Vec::new();
-    for (client, origin) in [("1.1", "1.1"), ("2", "1.1"), ("1.1", "2"), ("2", "2")] {
-        let text = CASE.replace("%TURN%", turn).replace("%ORIGIN%", origin).replace("%CLIENT%", client);
-        if let Err(fault) = leaves_and_is_noticed(&parse("client-gone", &text)?).await {
-            faults.push(format!("h{client} to h{origin}: {fault}"));
+    for world in World::ALL {
+        for (client, origin) in [("1.1", "1.1"), ("2", "1.1"), ("1.1", "2"), ("2", "2")] {
+            let text = CASE.replace("%TURN%", turn).replace("%ORIGIN%", origin).replace("%CLIENT%", client);
+            if let Err(fault) = leaves_and_is_noticed(world, &parse("client-gone", &text)?).await {
+                faults.push(format!("{world:?}, h{client} to h{origin}: {fault}"));
+            }
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }
 
-async fn leaves_and_is_noticed(case: &Case) -> Result<(), String> {
-    let driver = Component::new(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+async fn leaves_and_is_noticed(world: World, case: &Case) -> Result<(), String> {
+    let driver = Component::new(world, Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     let network = Network::start(case, driver.authority()).await?;
     let host = Host::start(&driver.launch(case, &network)).await?;
     let request = &case.step.first().ok_or("no step")?.request;

@@ -1,20 +1,30 @@
-//! The corpus on the component in the native host.
+//! The corpus on either component in the native host.
 
 use std::path::Path;
 
 use messageweave_lb_harness::case::parse;
 use messageweave_lb_harness::corpus;
-use messageweave_lb_harness::driver::{Component, Driver};
+use messageweave_lb_harness::driver::{Component, Driver, World};
 
 /// Most cases wait for clocks, so many run at once on few cores.
 const WIDTH: usize = 12;
 
 #[test]
 fn every_case_holds_for_the_component_in_the_host() {
-    let driver = Component::new(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("a driver");
-    if let Err(faults) = corpus::run(&driver, WIDTH) {
+    if let Err(faults) = run(World::Proxy) {
         panic!("{faults}");
     }
+}
+
+#[test]
+fn every_case_holds_for_the_service_in_the_host() {
+    if let Err(faults) = run(World::Service) {
+        panic!("{faults}");
+    }
+}
+
+fn run(world: World) -> Result<(), String> {
+    corpus::run(&Component::new(world, Path::new(env!("CARGO_TARGET_TMPDIR")))?, WIDTH)
 }
 
 /// A case that holds. What is spoilt below is noticed on sockets, not by the comparison alone.
@@ -63,7 +73,7 @@ const SPOILT: &[(&str, &str, &str)] = &[
 
 #[test]
 fn a_spoilt_case_does_not_hold_for_the_component() {
-    let driver = Component::new(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("a driver");
+    let driver = Component::new(World::Proxy, Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("a driver");
     let run = |text: &str| driver.run(&parse("spoilt", text).expect(text)).join("\n");
     assert_eq!(run(CASE), "");
     std::thread::scope(|scope| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use messageweave_lb_harness::case::{Case, parse};
 use messageweave_lb_harness::client::send;
-use messageweave_lb_harness::driver::{Component, Driver, Host};
+use messageweave_lb_harness::driver::{Component, Driver, Host, World};
 use messageweave_lb_harness::evidence::Outcome;
 use messageweave_lb_harness::origin::Network;
 
@@ -37,24 +37,30 @@ answer = { status = 200 }
 
 #[test]
 fn parallel_requests_are_never_mixed_up() {
-    for (client, origin) in [("1.1", "1.1"), ("2", "2")] {
-        let case = parse("parallel", &echoes(client, origin));
-        let found = case.and_then(|case| Ok(driver()?.run(&case)));
-        assert_eq!(found, Ok(Vec::new()), "h{client} to h{origin}");
+    for world in World::ALL {
+        for (client, origin) in [("1.1", "1.1"), ("2", "2")] {
+            let case = parse("parallel", &echoes(client, origin));
+            let found = case.and_then(|case| Ok(driver(world)?.run(&case)));
+            assert_eq!(found, Ok(Vec::new()), "{world:?}, h{client} to h{origin}");
+        }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_random_start_spreads_over_the_origins() {
-    let [a, b] = first_contacts("").await.expect("a run");
-    assert_eq!(a + b, 100);
-    // Less than 20 or more than 80 out of 100 happen once in a thousand million runs.
-    assert!((20..=80).contains(&a), "{a} of 100 requests began at the first origin");
+    for world in World::ALL {
+        let [a, b] = first_contacts(world, "").await.expect("a run");
+        assert_eq!(a + b, 100);
+        // Less than 20 or more than 80 out of 100 happen once in a thousand million runs.
+        assert!((20..=80).contains(&a), "{world:?}: {a} of 100 requests began at the first origin");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_attempt_always_goes_to_the_first_origin() {
-    assert_eq!(first_contacts("LB_MAX_ATTEMPTS = \"1\"").await, Ok([100, 0]));
+    for world in World::ALL {
+        assert_eq!(first_contacts(world, "LB_MAX_ATTEMPTS = \"1\"").await, Ok([100, 0]));
+    }
 }
 
 fn echoes(client: &str, origin: &str) -> String {
@@ -74,8 +80,8 @@ fn echoes(client: &str, origin: &str) -> String {
     text
 }
 
-async fn first_contacts(more: &str) -> Result<[usize; 2], String> {
-    let driver = driver()?;
+async fn first_contacts(world: World, more: &str) -> Result<[usize; 2], String> {
+    let driver = driver(world)?;
     let case: Case = parse("spread", &TWO.replace("%MORE%", more))?;
     let network = Network::start(&case, driver.authority()).await?;
     let host = Host::start(&driver.launch(&case, &network)).await?;
@@ -93,6 +99,6 @@ async fn first_contacts(more: &str) -> Result<[usize; 2], String> {
         .map(|origin| seen.iter().filter(|request| request.origin == origin).count()))
 }
 
-fn driver() -> Result<Component, String> {
-    Component::new(Path::new(env!("CARGO_TARGET_TMPDIR")))
+fn driver(world: World) -> Result<Component, String> {
+    Component::new(world, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }

@@ -1,9 +1,10 @@
-//! Bodies stream: 256 MiB both ways through an instance whose linear memory is held under 4 MiB.
+//! Bodies stream: 256 MiB both ways through an instance whose linear memory is held under 4 MiB, and
+//! under 6 MiB where it is shared.
 
 use std::path::Path;
 
 use messageweave_lb_harness::case::parse;
-use messageweave_lb_harness::driver::{Component, Driver};
+use messageweave_lb_harness::driver::{Component, Driver, World};
 
 const RESPONSE: &str = r#"
 why = "2.5: no response is held in memory"
@@ -49,23 +50,31 @@ body = [{ repeat = "256 MiB of one line\n", bytes = 268435456 }]
 
 #[test]
 fn a_response_of_256_mib_passes_through_4_mib() {
-    assert_eq!(run("4194304", RESPONSE), Ok(Vec::new()));
+    assert_eq!(run(World::Proxy, "4194304", RESPONSE), Ok(Vec::new()));
+    assert_eq!(run(World::Service, "4194304", RESPONSE), Ok(Vec::new()));
 }
 
 #[test]
 fn an_upload_of_256_mib_passes_through_4_mib() {
-    assert_eq!(run("4194304", UPLOAD), Ok(Vec::new()));
+    assert_eq!(run(World::Proxy, "4194304", UPLOAD), Ok(Vec::new()));
+}
+
+#[test]
+fn an_upload_of_256_mib_passes_through_a_shared_instance_of_6_mib() {
+    assert_eq!(run(World::Service, "6291456", UPLOAD), Ok(Vec::new()));
 }
 
 #[test]
 fn the_limit_on_the_memory_is_one() {
-    let found = run("524288", UPLOAD).expect("a run").join("\n");
-    let too_little = found.contains("the host did not start") || found.contains("got 500");
-    assert!(too_little, "512 KiB are not too little: {found}");
+    for world in World::ALL {
+        let found = run(world, "524288", UPLOAD).expect("a run").join("\n");
+        let too_little = found.contains("the host did not start") || found.contains("got 500");
+        assert!(too_little, "512 KiB are not too little for {world:?}: {found}");
+    }
 }
 
-fn run(memory: &str, text: &str) -> Result<Vec<String>, String> {
+fn run(world: World, memory: &str, text: &str) -> Result<Vec<String>, String> {
     let case = parse("memory", text)?;
-    let driver = Component::new(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+    let driver = Component::new(world, Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     Ok(driver.with(&["--instance-memory", memory]).run(&case))
 }

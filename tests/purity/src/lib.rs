@@ -5,7 +5,7 @@ use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::exchange::{Action, Event, Exchange, ResponseHead};
 use messageweave_lb::policy::failure::FailureClass;
 use messageweave_lb::policy::headers::Headers;
-use messageweave_lb::policy::health::{HealthCache, Verdict};
+use messageweave_lb::policy::health::{HealthCache, Step, Verdict};
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::settings::Settings;
 use messageweave_lb::policy::time::Millis;
@@ -36,8 +36,10 @@ pub extern "C" fn drive(now: u64, dice: u64) -> u32 {
 
 fn health(settings: &Settings, now: Millis) -> u32 {
     let mut cache = HealthCache::new();
-    for index in cache.due(settings, now) {
-        cache.record(index, Verdict::DOWN, now);
+    if let Step::Probe(places) = cache.step(settings, now, now) {
+        for index in places {
+            cache.record(index, Verdict::DOWN, now);
+        }
     }
     u32::try_from(cache.view(settings).body.len()).unwrap_or(u32::MAX)
 }

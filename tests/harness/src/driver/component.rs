@@ -1,4 +1,5 @@
-//! The component in the native host, one process per case, over real TLS sockets.
+//! A module in its host, one process per case, over real TLS sockets: a component in the native host, or
+//! the filter in Envoy.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +8,9 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
+use super::envoy::{self, envoy_binary};
 use super::host::{Host, Launch, READY};
+use super::world::{World, host_binary};
 use super::{Driver, sockets};
 use crate::case::{Case, Protocol};
 use crate::check::differences;
@@ -15,22 +18,15 @@ use crate::client::{BALANCER, Target};
 use crate::evidence::Evidence;
 use crate::origin::{CertificateAuthority, Network};
 
-/// The driver `component`.
+/// The drivers `component`, `service` and `envoy`.
 pub struct Component {
+    world: World,
     authority: CertificateAuthority,
     folder: PathBuf,
     binary: PathBuf,
     component: PathBuf,
     target: Target,
     more: Vec<String>,
-    kind: Kind,
-}
-
-/// What stands between the client and the origins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Native,
-    Envoy,
 }
 
 /// Each driver of a process has a folder of its own.
@@ -45,46 +41,12 @@ const STARTS: usize = 30;
 /// How the component marks the lines of the policy's log on the host's standard error.
 const LOG: &[&str] = &["messageweave-lb: ERROR ", "messageweave-lb: WARN ", "messageweave-lb: INFO "];
 
-/// The native host as cargo builds it.
-#[must_use]
-pub fn host_binary() -> PathBuf {
-    root().join("target/release/messageweave-lb")
-}
-
-/// The component as the Makefile builds it.
-#[must_use]
-pub fn component() -> PathBuf {
-    root().join("dist/messageweave-lb.wasm")
-}
-
-/// The filter as the Makefile builds it.
-#[must_use]
-pub fn filter() -> PathBuf {
-    root().join("dist/messageweave-lb-envoy.wasm")
-}
-
-/// The filter with its hook for tests, as the Makefile builds it.
-#[must_use]
-pub fn trapping_filter() -> PathBuf {
-    root().join("target/messageweave-lb-envoy-trap.wasm")
-}
-
-/// Envoy as the Makefile fetches it.
-#[must_use]
-pub fn envoy_binary() -> PathBuf {
-    root().join(".tools/envoy")
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 impl Component {
-    /// A driver whose temporary files go to `folder`.
+    /// A driver for the component of a world, whose temporary files go to `folder`.
     ///
     /// # Errors
     /// When host or component are not built, or the folder cannot be written.
-    pub fn new(folder: &Path) -> Result<Self, String> {
+    pub fn new(world: World, folder: &Path) -> Result<Self, String> {
         let authority = CertificateAuthority::new()?;
         let (certificate, key) = authority.issue_pem(BALANCER)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -94,8 +56,9 @@ impl Component {
             let file = folder.join(format!("{name}.pem"));
             std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
         }
-        let (binary, component) = (host_binary(), component());
-        for file in [&binary, &component] {
+        let (binary, component) = (host_binary(), world.file());
+        let host = if world == World::Envoy { envoy_binary() } else { binary.clone() };
+        for file in [&binary, &component, &host] {
             if !file.is_file() {
                 return Err(format!("{} is missing: run `make build` first", file.display()));
             }
@@ -105,23 +68,7 @@ impl Component {
             http1: authority.client(Protocol::Http1)?,
             http2: authority.client(Protocol::Http2)?,
         };
-        Ok(Self { authority, folder, binary, component, target, more: Vec::new(), kind: Kind::Native })
-    }
-
-    /// A driver that runs the filter in Envoy.
-    ///
-    /// # Errors
-    /// When host, filter or Envoy are not there, or the folder cannot be written.
-    pub fn envoy(folder: &Path) -> Result<Self, String> {
-        let mut driver = Self::new(folder)?;
-        driver.component = filter();
-        driver.kind = Kind::Envoy;
-        for file in [filter(), envoy_binary()] {
-            if !file.is_file() {
-                return Err(format!("{} is missing: run `make build` first", file.display()));
-            }
-        }
-        Ok(driver)
+        Ok(Self { world, authority, folder, binary, component, target, more: Vec::new() })
     }
 
     /// Starts the host with these arguments besides.
@@ -135,10 +82,7 @@ impl Component {
     #[must_use]
     pub fn launch(&self, case: &Case, network: &Network) -> Launch {
         let file = |name: &str| self.folder.join(name).display().to_string();
-        let (command, module) = match self.kind {
-            Kind::Native => ("serve", "--component"),
-            Kind::Envoy => ("envoy", "--filter"),
-        };
+        let (command, module) = self.world.command();
         let mut arguments: Vec<String> = [command, "--listen", "127.0.0.1:0"].map(str::to_owned).into();
         for (flag, value) in [
             (module, self.component.display().to_string()),
@@ -154,9 +98,8 @@ impl Component {
         }
         arguments.extend_from_slice(&self.more);
         let (binary, mut environment) = (self.binary.clone(), case.env.clone());
-        if self.kind == Kind::Envoy {
-            environment.insert("ENVOY".to_owned(), envoy_binary().display().to_string());
-            arguments.extend(["--", "--concurrency", "1"].map(str::to_owned));
+        if self.world == World::Envoy {
+            envoy::adapt(&mut arguments, &mut environment);
         }
         Launch { binary, arguments, environment, ready: READY }
     }
@@ -208,7 +151,7 @@ impl Component {
             }
         }
         match host.stop().await {
-            Ok(printed) => sort_out(&printed, self.kind, &mut evidence),
+            Ok(printed) => sort_out(&printed, self.world, &mut evidence),
             Err(fault) => evidence.complaints.push(fault),
         }
         sockets::add_late(&network.recorder, &mut evidence);
@@ -230,10 +173,7 @@ enum Run {
 
 impl Driver for Component {
     fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Native => "component",
-            Kind::Envoy => "envoy",
-        }
+        self.world.driver()
     }
 
     fn run(&self, case: &Case) -> Vec<String> {
@@ -253,33 +193,12 @@ impl Drop for Component {
     }
 }
 
-/// Envoy's router tells of a try once it is over, which may be after the filter has told of the request
-/// that it was the last try of.
-fn order_last_try(lines: &mut [String]) {
-    const LAST: &str = "all backends failed: ";
-    const TRY: &str = "attempt failed: ";
-    for index in 1..lines.len() {
-        if let Some([request, attempt]) = lines.get_mut(index - 1..=index)
-            && request.strip_prefix(LAST).is_some_and(|told| attempt.strip_prefix(TRY) == Some(told))
-        {
-            std::mem::swap(request, attempt);
-        }
-    }
-}
-
-/// What the filter logs stands behind Envoy's own words.
-fn envoy_log(line: &str) -> Option<&str> {
-    let events = ["attempt failed: ", "all backends failed: ", "misconfigured: "];
-    let (_, rest) = line.split_once("wasm log ")?.1.split_once("messageweave-lb: ")?;
-    rest.get(events.iter().filter_map(|event| rest.find(event)).min()?..)
-}
-
 /// Tells the policy's log from everything else that the host prints.
-fn sort_out(printed: &[String], kind: Kind, evidence: &mut Evidence) {
+fn sort_out(printed: &[String], world: World, evidence: &mut Evidence) {
     for line in printed {
-        let logged = match kind {
-            Kind::Native => LOG.iter().find_map(|mark| line.strip_prefix(mark)),
-            Kind::Envoy => envoy_log(line),
+        let logged = match world {
+            World::Proxy | World::Service => LOG.iter().find_map(|mark| line.strip_prefix(mark)),
+            World::Envoy => envoy::logged(line),
         };
         match logged {
             Some(line) => evidence.log.push(line.to_owned()),
@@ -289,7 +208,7 @@ fn sort_out(printed: &[String], kind: Kind, evidence: &mut Evidence) {
             }
         }
     }
-    if kind == Kind::Envoy {
-        order_last_try(&mut evidence.log);
+    if world == World::Envoy {
+        envoy::order_last_try(&mut evidence.log);
     }
 }

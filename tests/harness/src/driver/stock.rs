@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-use super::component::{Component, component};
+use super::component::Component;
 use super::host::{Host, Launch};
+use super::world::World;
 use super::{Driver, sockets};
 use crate::case::Case;
 use crate::check::differences;
@@ -18,6 +19,7 @@ use crate::origin::Network;
 /// The driver `stock`, for cases of its own tests.
 pub struct Stock {
     binary: PathBuf,
+    world: World,
     /// Only for what it knows of TLS; its host is not started.
     component: Component,
 }
@@ -29,7 +31,7 @@ impl Stock {
     ///
     /// # Errors
     /// When it is not there.
-    pub fn new(folder: &Path) -> Result<Self, String> {
+    pub fn new(world: World, folder: &Path) -> Result<Self, String> {
         let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/wasmtime");
         let binary = std::env::var_os("WASMTIME").map_or(installed, PathBuf::from);
         if !binary.is_file() {
@@ -39,7 +41,7 @@ impl Stock {
                  WASMTIME (looked for {binary})"
             ));
         }
-        Ok(Self { binary, component: Component::new(folder)? })
+        Ok(Self { binary, world, component: Component::new(world, folder)? })
     }
 
     fn launch(&self, case: &Case) -> Launch {
@@ -48,7 +50,7 @@ impl Stock {
         for (name, value) in &case.env {
             arguments.extend(["--env".to_owned(), format!("{name}={value}")]);
         }
-        arguments.push(component().display().to_string());
+        arguments.push(self.world.file().display().to_string());
         Launch {
             binary: self.binary.clone(),
             arguments,

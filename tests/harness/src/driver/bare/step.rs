@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, Exchange};
 use messageweave_lb::policy::headers::Headers;
-use messageweave_lb::policy::health::Verdict;
+use messageweave_lb::policy::health::{Step as Next, Verdict};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::upgrade::Scheme;
@@ -67,10 +67,16 @@ async fn answer(world: &World, request: &Request, client: &mut Client) -> Outcom
 /// The health view: whatever is due is probed at once.
 async fn health(world: &World) -> Reply {
     let mut cache = world.health.lock().await;
-    let due = cache.due(&world.settings, world.now());
-    let verdicts = join_all(due.into_iter().map(|index| async move { (index, probe(world, index).await) }));
-    for (index, verdict) in verdicts.await {
-        cache.record(index, verdict, world.now());
+    let since = world.now();
+    // The lock is held throughout: nobody else's probe is ever waited for.
+    if let Next::Probe(due) = cache.step(&world.settings, since, since) {
+        let probes = due.into_iter().map(|index| async move {
+            let verdict = probe(world, index).await;
+            (index, verdict, world.now())
+        });
+        for (index, verdict, at) in join_all(probes).await {
+            cache.record(index, verdict, at);
+        }
     }
     cache.view(&world.settings)
 }
@@ -105,6 +111,9 @@ fn local(reply: Reply, method: &str, spent: u64) -> Received {
 /// The head as our host reports it: `host` and `connection` included.
 fn head(request: &Request) -> Result<RequestHead<'_>, String> {
     let mut fields: Vec<(String, Vec<u8>)> = lines(request);
+    if request.version == Protocol::Http2 {
+        join_crumbs(&mut fields);
+    }
     let mut hosts = request.host.iter();
     let (authority, target) = split_target(&request.target);
     let authority = match (authority, request.version) {
@@ -127,6 +136,15 @@ fn head(request: &Request) -> Result<RequestHead<'_>, String> {
         authority,
         headers: Headers::new(fields),
     })
+}
+
+/// RFC 9113 section 8.2.3: outside h2 the crumbs of `cookie` are one line.
+fn join_crumbs(fields: &mut Vec<(String, Vec<u8>)>) {
+    let is_cookie = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("cookie");
+    let crumbs: Vec<_> = fields.extract_if(.., |field| is_cookie(field)).map(|(_, crumb)| crumb).collect();
+    if !crumbs.is_empty() {
+        fields.push(("cookie".to_owned(), crumbs.join(b"; ".as_slice())));
+    }
 }
 
 /// RFC 9112 section 3.2.2: the absolute form carries an authority of its own.

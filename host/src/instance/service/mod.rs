@@ -1,0 +1,111 @@
+//! The world of `wasi:http` 0.3: a fixed number of instances, each shared by many requests, so that
+//! what an instance keeps is kept for all of them.
+
+mod call;
+mod client;
+mod worker;
+
+use std::sync::Arc;
+
+use http::{Request, Response};
+use tokio::sync::{oneshot, watch};
+use wasmtime::Store;
+use wasmtime::component::{Component, Linker};
+use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
+use wasmtime_wasi_http::p3::bindings::http::types;
+use wasmtime_wasi_http::p3::bindings::{Service as Guest, ServicePre};
+use wasmtime_wasi_http::{WasiHttp, WasiHttpView};
+
+use super::answer::Fault;
+use super::request_body::RequestBody;
+use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
+use super::state::State;
+use crate::environment::Variables;
+use crate::upstream::Upstream;
+use call::{Answered, Call};
+pub(super) use client::Departures;
+use worker::Worker;
+
+/// The compiled component, ready to be instantiated; the same for every configuration.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    pre: ServicePre<State>,
+    instances: u32,
+    memory: usize,
+}
+
+impl Engine {
+    pub(crate) fn new(component: &Component, instances: u32, memory: usize) -> wasmtime::Result<Self> {
+        let mut linker = Linker::new(component.engine());
+        // The standard library of the component speaks 0.2 for itself.
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+        wasmtime_wasi::p3::add_to_linker(&mut linker)?;
+        types::add_to_linker::<State, WasiHttp>(&mut linker, State::http)?;
+        client::add_to_linker(&mut linker)?;
+        let pre = ServicePre::new(linker.instantiate_pre(component)?)?;
+        Ok(Self { pre, instances, memory })
+    }
+}
+
+/// The instances of one configuration. Dropping it lets them finish what they have.
+pub(crate) struct Service {
+    template: Arc<Template>,
+    workers: Vec<Worker>,
+}
+
+/// What an instance is made from.
+struct Template {
+    engine: Engine,
+    variables: Variables,
+    upstream: Upstream,
+}
+
+impl Template {
+    async fn instantiate(&self) -> wasmtime::Result<(Store<State>, Guest)> {
+        let state = State::new(&self.variables, self.upstream.clone(), self.engine.memory);
+        let mut store = Store::new(self.engine.pre.engine(), state);
+        store.limiter(|state| state.limits());
+        let guest = self.engine.pre.instantiate_async(&mut store).await?;
+        Ok((store, guest))
+    }
+}
+
+impl Service {
+    pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream) -> Self {
+        let count = engine.instances;
+        let template = Arc::new(Template { engine, variables, upstream });
+        let workers = (0..count).map(|_| Worker::start(Arc::clone(&template))).collect();
+        Self { template, workers }
+    }
+
+    /// Makes an instance for nothing, so that a component that cannot live under the flags is
+    /// found before a request finds it.
+    pub(crate) async fn warm(&self) -> Result<(), String> {
+        let made = self.template.instantiate().await;
+        made.map(drop).map_err(|error| format!("--component: {error:#}"))
+    }
+
+    /// Hands a request to the instance that has the most room. Dropping this future takes the
+    /// requests to origins along; dropping the answer's body ends that of its origin.
+    pub(crate) async fn answer(
+        &self,
+        scheme: Scheme,
+        request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, Fault> {
+        let (method, version) = (request.method().clone(), request.version());
+        let (_here, client) = watch::channel(());
+        let (delivered_sender, delivered) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
+        let worker = self.workers.iter().max_by_key(|worker| worker.room()).ok_or(Fault)?;
+        let place = worker.place().await.ok_or(Fault)?;
+        worker.hand(Call { scheme, request, client, delivered, answer, place });
+        match answered.await {
+            Ok(Ok(Answered { response, life })) => {
+                let task = AbortOnDrop::of_shared(delivered_sender);
+                Ok(ComponentBody::wrap(response, (&method, version), Outcome::Shared(life), task))
+            }
+            // Said by the component in place of an answer, or its instance has died.
+            Ok(Err(_)) | Err(_) => Err(Fault),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What the shells of the two `wasi:http` worlds share: the same types under two versions, the
+//! configuration, the log.
+//!
+//! The standard library imports `wasi:cli` 0.2 in either world, for the message of a panic alone. So
+//! environment and standard error are reached by it, and neither world asks for them again.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`translation`] | fields, methods, schemes and error codes, for either version |
+//! | [`settings`] | the configuration, read once in the life of an instance |
+//! | [`log`] | the log, on standard error |
+
+mod log;
+mod settings;
+mod translation;
+
+pub(crate) use settings::settings;
+pub(crate) use translation::translation;
+
+use crate::policy::time::Millis;
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
+/// An instant or a span of a host, which counts nanoseconds.
+pub(crate) const fn millis(nanos: u64) -> Millis {
+    Millis(nanos / NANOS_PER_MILLI)
+}
+
+/// An instant or a span for a host.
+pub(crate) const fn nanos(time: Millis) -> u64 {
+    time.0.saturating_mul(NANOS_PER_MILLI)
+}
