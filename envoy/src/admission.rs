@@ -99,10 +99,11 @@ impl Stream {
 
     fn show_health(&self) -> Result<Action, Status> {
         let mut probes = self.shared.probes.borrow_mut();
-        if let Some(reply) = probes.known() {
+        let now = hostcalls::now();
+        if let Some(reply) = probes.known(now) {
             return refuse(&reply);
         }
-        probes.wait_for(self.id);
+        probes.wait_for(self.id, now);
         self.shared.wake(HEALTH_PERIOD);
         Ok(Action::Pause)
     }

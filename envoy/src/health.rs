@@ -10,7 +10,7 @@ use crate::hostcalls::{self, Section};
 use crate::wiring::{ANSWERED_FIELD, member};
 use messageweave_lb::policy::exchange::{Action, Event, Exchange, ResponseHead};
 use messageweave_lb::policy::failure::FailureClass;
-use messageweave_lb::policy::health::{HealthCache, Verdict};
+use messageweave_lb::policy::health::{HealthCache, Step, Verdict};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::time::Millis;
@@ -26,7 +26,7 @@ const FREE: &[u8] = b"0";
 /// The probes of one worker, and the streams that wait for verdicts.
 pub(crate) struct Probes {
     root: u32,
-    waiting: Vec<u32>,
+    waiting: Vec<(u32, Millis)>,
     running: Vec<Probe>,
 }
 
@@ -49,39 +49,43 @@ impl Probes {
         Self { root, waiting: Vec::new(), running: Vec::new() }
     }
 
-    /// The view, if every verdict is fresh.
-    pub(crate) fn known(&self) -> Option<Reply> {
-        let cache = cache();
-        cache.due(settings(), hostcalls::now()).is_empty().then(|| cache.view(settings()))
+    /// The view, if every verdict is good for a request that came at `since`.
+    pub(crate) fn known(&self, since: Millis) -> Option<Reply> {
+        let mut cache = cache();
+        let step = cache.step(settings(), since, hostcalls::now());
+        (step == Step::View).then(|| cache.view(settings()))
     }
 
-    /// A stream waits for verdicts.
-    pub(crate) fn wait_for(&mut self, stream: u32) {
-        self.waiting.push(stream);
+    /// A stream waits for verdicts since then.
+    pub(crate) fn wait_for(&mut self, stream: u32, since: Millis) {
+        self.waiting.push((stream, since));
     }
 
     /// A stream has ended.
     pub(crate) fn forget(&mut self, stream: u32) {
-        self.waiting.retain(|waiting| *waiting != stream);
+        self.waiting.retain(|(waiting, _)| *waiting != stream);
     }
 
     /// Answers whoever can be answered, or starts a round. Says whether to come back.
     pub(crate) fn tick(&mut self) -> bool {
         self.overdue();
-        if self.waiting.is_empty() && self.running.is_empty() {
-            return false;
-        }
-        if let Some(view) = self.known() {
-            self.reply_to_waiting(&view);
-        } else if self.running.is_empty() && take_lease() {
-            self.start();
+        self.reply_to_waiting();
+        if let Some((_, since)) = self.waiting.first()
+            && self.running.is_empty()
+            && take_lease()
+        {
+            self.start(*since);
         }
         !(self.waiting.is_empty() && self.running.is_empty())
     }
 
-    fn start(&mut self) {
+    fn start(&mut self, since: Millis) {
         // Another worker may have been quicker between the look and the lease.
-        for place in cache().due(settings(), hostcalls::now()) {
+        let due = match cache().step(settings(), since, hostcalls::now()) {
+            Step::Probe(places) => places,
+            Step::Wait | Step::View => Vec::new(),
+        };
+        for place in due {
             let plan = settings().origins().get(place).and_then(|origin| Plan::probe(settings(), origin));
             let started = plan.and_then(|mut plan| {
                 plan.confined = true;
@@ -126,8 +130,8 @@ impl Probes {
         let action = probe.exchange.on(event, hostcalls::now());
         self.perform(probe, action);
         self.release();
-        if let Some(view) = self.known().filter(|_| self.running.is_empty()) {
-            self.reply_to_waiting(&view);
+        if self.running.is_empty() {
+            self.reply_to_waiting();
         }
     }
 
@@ -153,11 +157,17 @@ impl Probes {
         }
     }
 
-    fn reply_to_waiting(&mut self, view: &Reply) {
-        for stream in std::mem::take(&mut self.waiting) {
-            // A stream that is gone has no context.
-            if hostcalls::act_for(stream).is_ok() {
-                let _ = hostcalls::reply(view);
+    fn reply_to_waiting(&mut self) {
+        let views: Vec<_> = self.waiting.iter().map(|(_, since)| self.known(*since)).collect();
+        for ((stream, since), view) in std::mem::take(&mut self.waiting).into_iter().zip(views) {
+            match view {
+                None => self.waiting.push((stream, since)),
+                Some(view) => {
+                    // A stream that is gone has no context.
+                    if hostcalls::act_for(stream).is_ok() {
+                        let _ = hostcalls::reply(&view);
+                    }
+                }
             }
         }
         let _ = hostcalls::act_for(self.root);
@@ -226,12 +236,15 @@ fn record(place: usize, verdict: Verdict) {
     let _ = hostcalls::share(&key(place), text.as_bytes(), None);
 }
 
-/// What the workers know, as the policy's cache.
+/// What the workers know, as the policy's cache. Who probes is told by the lease alone.
 fn cache() -> HealthCache {
     let mut cache = HealthCache::new();
+    // Makes a place for each origin.
+    let _ = cache.step(settings(), Millis::ZERO, Millis::ZERO);
     for place in 0..settings().origins().len() {
-        if let Some((verdict, at)) = hostcalls::shared(&key(place)).0.and_then(|bytes| decode(&bytes)) {
-            cache.record(place, verdict, at);
+        match hostcalls::shared(&key(place)).0.and_then(|bytes| decode(&bytes)) {
+            Some((verdict, at)) => cache.record(place, verdict, at),
+            None => cache.abandon(place),
         }
     }
     cache

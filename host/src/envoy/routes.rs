@@ -74,7 +74,6 @@ fn route(rendering: &Rendering, matched: Value, attempts: u32, timeout: u64) -> 
                 "retriable_headers": [{ "name": ":status", "string_match": { "safe_regex": { "regex": "[6-9].*" } } }],
                 "num_retries": attempts.saturating_sub(1),
                 "per_try_timeout": duration(timeout),
-                "per_try_idle_timeout": duration(silence(timeout)),
                 "retry_back_off": { "base_interval": "0.001s", "max_interval": "0.001s" },
                 "retry_priority": {
                     "name": "envoy.retry_priorities.previous_priorities",
@@ -92,10 +91,4 @@ fn route(rendering: &Rendering, matched: Value, attempts: u32, timeout: u64) -> 
 /// another, so that no job is cut.
 fn idle(attempts: u32, timeout: u64) -> u64 {
     timeout.saturating_mul(u64::from(attempts) * 2 + 1)
-}
-
-/// Longer than the filter lets a client be silent, so that a silent client is never taken for a
-/// silent origin.
-fn silence(timeout: u64) -> u64 {
-    timeout.saturating_add(timeout / 2).saturating_add(50)
 }
