@@ -74,8 +74,8 @@ fn indent(text: &mut String, depth: usize) {
     text.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// Bare if it is a path or a word with a sign that no number or keyword has; else as in JSON, which
-/// is YAML too.
+/// Bare if it is a path or a word that is no keyword; else as in JSON, which is YAML too, but for
+/// control characters that JSON lets stand.
 fn scalar(string: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-%".contains(&byte);
     let starts = string.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'/');
@@ -83,7 +83,10 @@ fn scalar(string: &str) -> String {
     let word = !keyword.contains(&string.to_ascii_lowercase().as_str());
     match starts && word && string.bytes().all(plain) {
         true => string.to_owned(),
-        false => Value::from(string).to_string(),
+        false => Value::from(string).to_string().chars().fold(String::new(), |text, next| match next {
+            '\u{7f}'..='\u{9f}' | '\u{feff}' => text + &format!("\\u{:04x}", u32::from(next)),
+            _ => text + next.encode_utf8(&mut [0; 4]),
+        }),
     }
 }
 
