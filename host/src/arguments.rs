@@ -22,7 +22,13 @@ pub(crate) enum Command {
     /// Serve the component over http and https on the same ports.
     Serve(Box<ServeArguments>),
     /// Print the effective settings, or every configuration error; exit code 0 or 1.
-    Check(EnvironmentArguments),
+    Check(CheckArguments),
+    /// Print a configuration of Envoy that does what `serve` does, made from the same variables.
+    EnvoyConfig(EnvoyArguments),
+    /// Run Envoy on that configuration: $ENVOY, envoy on PATH, or the one that `make` fetched.
+    Envoy(EnvoyRunArguments),
+    #[command(name = "envoy-watch", hide = true)]
+    EnvoyWatch(EnvoyWatchArguments),
 }
 
 /// Where the documented variables come from: the process environment, then a file, then flags.
@@ -130,4 +136,69 @@ impl Limits {
             World::Service => self.instances.saturating_mul(GENERATIONS),
         }
     }
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pub(crate) environment: EnvironmentArguments,
+    /// Check besides that this configuration of Envoy was rendered for the same origins.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) envoy_config: Option<PathBuf>,
+}
+
+/// What a configuration of Envoy is made from.
+#[derive(Args, Clone)]
+pub(crate) struct EnvoyConfigArguments {
+    /// Address to listen on, plain http and TLS alike. Repeatable.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Certificate chain for clients (PEM). Without it `envoy` makes one for localhost, and
+    /// `envoy-config` leaves TLS to a terminator in front.
+    #[arg(long, value_name = "PEM", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of --cert (PEM).
+    #[arg(long, value_name = "PEM", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Trust these certificates for origins instead of the system's
+    /// (/etc/ssl/certs/ca-certificates.crt).
+    #[arg(long, value_name = "PEM")]
+    pub(crate) ca: Option<PathBuf>,
+    /// The filter [default: dist/messageweave-lb-envoy.wasm of the project].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) filter: Option<PathBuf>,
+    /// Connect to ADDR:PORT for the origin HOST:PORT; Host, SNI and certificate stay. Repeatable.
+    #[arg(long, value_name = "HOST:PORT=ADDR:PORT")]
+    pub(crate) resolve: Vec<Route>,
+    #[command(flatten)]
+    pub(crate) environment: EnvironmentArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct EnvoyArguments {
+    #[command(flatten)]
+    pub(crate) config: EnvoyConfigArguments,
+    /// Address of Envoy's admin interface [default: none].
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Option<SocketAddr>,
+}
+
+#[derive(Args)]
+pub(crate) struct EnvoyRunArguments {
+    #[command(flatten)]
+    pub(crate) config: EnvoyConfigArguments,
+    /// Address of Envoy's admin interface [default: a socket that only this user can open].
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Option<SocketAddr>,
+    /// Further arguments of Envoy, such as `-- --concurrency 2`.
+    #[arg(last = true, value_name = "ENVOY ARGUMENT")]
+    pub(crate) more: Vec<String>,
+}
+
+/// The helper process of `envoy`.
+#[derive(Args)]
+pub(crate) struct EnvoyWatchArguments {
+    pub(crate) folder: PathBuf,
+    /// An address or the path of a socket.
+    pub(crate) admin: PathBuf,
 }

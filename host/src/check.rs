@@ -1,17 +1,19 @@
 //! `check`: the effective settings, or every error by key and rule, in the policy's own words.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use messageweave_lb::policy::safelist::{HEALTH_PATH, Job, Method, ROUTES};
 use messageweave_lb::policy::settings::Settings;
 
-use crate::arguments::EnvironmentArguments;
+use crate::arguments::CheckArguments;
 use crate::environment::Variables;
+use crate::envoy;
 
 /// Prints the report; only here does a bad configuration make a process fail.
-pub(crate) fn run(arguments: EnvironmentArguments) -> ExitCode {
-    let variables = match Variables::load(&arguments) {
+pub(crate) fn run(arguments: CheckArguments) -> ExitCode {
+    let variables = match Variables::load(&arguments.environment) {
         Ok(variables) => variables,
         Err(error) => {
             eprintln!("messageweave-lb: {error}");
@@ -19,6 +21,13 @@ pub(crate) fn run(arguments: EnvironmentArguments) -> ExitCode {
         }
     };
     let settings = settings(&variables);
+    if let Some(file) = &arguments.envoy_config
+        && let Err(error) = rendered_for(file, &settings)
+    {
+        eprint!("{}", report(&settings));
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
     if settings.errors().is_empty() {
         print!("{}", report(&settings));
         ExitCode::SUCCESS
@@ -31,6 +40,12 @@ pub(crate) fn run(arguments: EnvironmentArguments) -> ExitCode {
 /// What `check` prints, which `serve` prints at start too.
 pub(crate) fn report_of(variables: &Variables) -> String {
     report(&settings(variables))
+}
+
+/// Whether a configuration of Envoy has clusters for these origins.
+fn rendered_for(file: &Path, settings: &Settings) -> Result<(), String> {
+    let rendered = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    envoy::differs(&rendered, settings)
 }
 
 fn settings(variables: &Variables) -> Settings {

@@ -16,6 +16,7 @@ mod component;
 mod connection;
 mod demo;
 mod environment;
+mod envoy;
 mod front;
 mod h2_end;
 mod instance;
@@ -35,5 +36,8 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(arguments) => serve::run(*arguments),
         Command::Check(arguments) => check::run(arguments),
+        Command::EnvoyConfig(arguments) => envoy::print(&arguments),
+        Command::Envoy(arguments) => envoy::run(&arguments),
+        Command::EnvoyWatch(arguments) => envoy::watch(&arguments),
     }
 }

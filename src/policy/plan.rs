@@ -31,6 +31,9 @@ pub struct Plan<'s> {
     pub replay_max_bytes: usize,
     /// Whether this is a health probe, which has no client.
     pub probe: bool,
+    /// Whether redirects are followed to configured origins alone, as a host does that reaches no
+    /// other (contract 2.7).
+    pub confined: bool,
 }
 
 impl<'s> Plan<'s> {
@@ -53,6 +56,7 @@ impl<'s> Plan<'s> {
             replay_max_bytes: settings.replay_max_bytes,
             target,
             probe: false,
+            confined: false,
         }
     }
 
@@ -76,14 +80,19 @@ impl<'s> Plan<'s> {
     /// The origins in the order in which they are tried: from a random one when there is more than
     /// one origin and more than one attempt, otherwise from the first; wrapping, none twice.
     pub fn order(&self, dice: u64) -> impl Iterator<Item = &'s Origin> + use<'s> {
+        let attempts = usize::try_from(self.attempts).unwrap_or(usize::MAX);
+        self.origins.iter().cycle().skip(self.start(dice)).take(attempts.min(self.origins.len()))
+    }
+
+    /// The place of the first origin in that order, for a host whose own router makes the tries.
+    #[must_use]
+    pub fn start(&self, dice: u64) -> usize {
         let count = self.origins.len();
-        let start = match self.attempts > 1 && count > 1 {
+        match self.attempts > 1 && count > 1 {
             // The remainder is below `count`, so it fits.
             true => usize::try_from(dice % count as u64).unwrap_or_default(),
             false => 0,
-        };
-        let attempts = usize::try_from(self.attempts).unwrap_or(usize::MAX);
-        self.origins.iter().cycle().skip(start).take(attempts.min(count))
+        }
     }
 }
 

@@ -107,6 +107,17 @@ pub fn follow(
     Some(Hop { target: HopTarget { origin, url }, method, headers, body })
 }
 
+/// The same for a host that never leaves the configured origins: every other redirect is the answer.
+#[must_use]
+pub fn follow_configured(
+    status: u16,
+    response: &Headers,
+    request: Redirected<'_>,
+    configured: &[Origin],
+) -> Option<Hop> {
+    follow(status, response, request, configured).filter(|hop| configured.contains(hop.target.origin()))
+}
+
 /// A usable `location`: one field, not empty, without the bytes that a URL parser drops or repairs.
 fn location(response: &Headers) -> Option<&str> {
     let mut fields = response.all("location");
@@ -373,6 +384,26 @@ mod tests {
         let hop = hop_from(Method::Post, 303, "https://c.example/").unwrap();
         let names: Vec<_> = hop.headers.as_slice().iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["accept", "if-none-match"]);
+    }
+
+    #[test]
+    fn a_host_that_stays_with_the_configured_origins_follows_only_to_them() {
+        let origins = origins();
+        let headers = Headers::default();
+        let request = Redirected {
+            origin: &origins[0],
+            path_with_query: "/",
+            method: Method::Get,
+            headers: &headers,
+            body: false,
+            replayable: true,
+        };
+        let to = |location| {
+            let response = Headers::from([("location", location)]);
+            follow_configured(302, &response, request, &origins).is_some()
+        };
+        assert!(to("/x") && to("https://b.example:8443/x"));
+        assert!(!to("https://b.example/x") && !to("https://c.example/x"));
     }
 
     #[test]

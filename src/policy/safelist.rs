@@ -149,6 +149,20 @@ impl Target {
         Self { route, method, path_with_query }
     }
 
+    /// The target of a request that was admitted earlier, from its path as it stands in a host's own
+    /// record.
+    #[must_use]
+    pub fn of_record(path_with_query: &str, method: &str) -> Option<Self> {
+        let (path, query) = match path_with_query.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path_with_query, None),
+        };
+        match look_up(path, method) {
+            Lookup::Found(route, method) => Some(Self::new(route, method, query)),
+            _ => None,
+        }
+    }
+
     /// The target of a health probe: `GET /healthz`.
     #[must_use]
     pub(super) fn health_probe() -> Option<Self> {
@@ -257,6 +271,15 @@ mod tests {
     fn the_health_view_is_get_only() {
         assert_eq!(look_up(HEALTH_PATH, "GET"), Lookup::Health);
         assert_eq!(look_up(HEALTH_PATH, "HEAD"), Lookup::OtherMethod(GET));
+    }
+
+    #[test]
+    fn a_record_leads_back_to_a_target_only_if_it_is_on_the_list() {
+        let target = Target::of_record("/ready?a=1", "GET").unwrap();
+        assert_eq!((target.path(), target.path_with_query()), ("/ready", "/ready?a=1"));
+        assert_eq!(Target::of_record("/login", "GET"), None);
+        assert_eq!(Target::of_record("/ready", "POST"), None);
+        assert_eq!(Target::of_record(HEALTH_PATH, "GET"), None);
     }
 
     #[test]

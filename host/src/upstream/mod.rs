@@ -11,5 +11,5 @@ mod tls;
 mod upload;
 
 pub(crate) use client::Upstream;
-pub(crate) use resolve::Route;
+pub(crate) use resolve::{Route, Routes};
 pub(crate) use tls::trust;

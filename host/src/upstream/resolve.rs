@@ -69,11 +69,16 @@ impl Routes {
         Self(entries.collect())
     }
 
-    /// The URI to open a TCP connection to, in place of the origin's own.
-    pub(super) fn destination(&self, origin: &Uri) -> Option<Uri> {
+    /// The address to connect to, in place of the origin's own.
+    pub(crate) fn address(&self, origin: &Uri) -> Option<SocketAddr> {
         let host = origin.host()?.to_ascii_lowercase();
         let port = origin.port_u16().unwrap_or(HTTPS_PORT);
-        let address = self.0.get(&(host, port))?;
+        self.0.get(&(host, port)).copied()
+    }
+
+    /// The URI to open a TCP connection to, in place of the origin's own.
+    pub(super) fn destination(&self, origin: &Uri) -> Option<Uri> {
+        let address = self.address(origin)?;
         Uri::builder()
             .scheme(Scheme::HTTPS)
             .authority(address.to_string())

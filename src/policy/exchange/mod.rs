@@ -354,7 +354,8 @@ impl<'s> Exchange<'s> {
             body,
             replayable: self.upload.is_replayable(),
         };
-        redirect::follow(head.status, &head.headers, request, self.plan.settings.origins())
+        let follow = if self.plan.confined { redirect::follow_configured } else { redirect::follow };
+        follow(head.status, &head.headers, request, self.plan.settings.origins())
     }
 
     fn answer(&mut self, head: ResponseHead) -> Action<'s> {

@@ -2,6 +2,7 @@
 
 mod bare;
 mod component;
+mod envoy;
 mod host;
 mod sockets;
 mod stock;
@@ -11,12 +12,13 @@ use crate::case::Case;
 
 pub use bare::Bare;
 pub use component::Component;
+pub use envoy::{envoy_binary, filter, trapping_filter};
 pub use host::{Host, Launch, READY};
 pub use stock::Stock;
 pub use world::{World, host_binary};
 
 /// The names that `exceptions.toml` may use.
-pub const DRIVERS: &[&str] = &["bare", "component", "service"];
+pub const DRIVERS: &[&str] = &["bare", "component", "service", "envoy"];
 
 /// Runs cases.
 pub trait Driver {

@@ -14,5 +14,7 @@ pub mod check;
 pub mod client;
 pub mod corpus;
 pub mod driver;
+pub mod envoy;
 pub mod evidence;
+pub mod load;
 pub mod origin;

@@ -1,4 +1,5 @@
-//! The component in the native host, one process per case, over real TLS sockets.
+//! A module in its host, one process per case, over real TLS sockets: a component in the native host, or
+//! the filter in Envoy.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,6 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
+use super::envoy::{self, envoy_binary};
 use super::host::{Host, Launch, READY};
 use super::world::{World, host_binary};
 use super::{Driver, sockets};
@@ -16,7 +18,7 @@ use crate::client::{BALANCER, Target};
 use crate::evidence::Evidence;
 use crate::origin::{CertificateAuthority, Network};
 
-/// The drivers `component` and `service`.
+/// The drivers `component`, `service` and `envoy`.
 pub struct Component {
     world: World,
     authority: CertificateAuthority,
@@ -55,7 +57,8 @@ impl Component {
             std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
         }
         let (binary, component) = (host_binary(), world.file());
-        for file in [&binary, &component] {
+        let host = if world == World::Envoy { envoy_binary() } else { binary.clone() };
+        for file in [&binary, &component, &host] {
             if !file.is_file() {
                 return Err(format!("{} is missing: run `make build` first", file.display()));
             }
@@ -79,9 +82,10 @@ impl Component {
     #[must_use]
     pub fn launch(&self, case: &Case, network: &Network) -> Launch {
         let file = |name: &str| self.folder.join(name).display().to_string();
-        let mut arguments: Vec<String> = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned).into();
+        let (command, module) = self.world.command();
+        let mut arguments: Vec<String> = [command, "--listen", "127.0.0.1:0"].map(str::to_owned).into();
         for (flag, value) in [
-            ("--component", self.component.display().to_string()),
+            (module, self.component.display().to_string()),
             ("--ca", file("ca.pem")),
             ("--cert", file("cert.pem")),
             ("--key", file("key.pem")),
@@ -93,7 +97,10 @@ impl Component {
             arguments.extend(["--resolve".to_owned(), rule]);
         }
         arguments.extend_from_slice(&self.more);
-        let (binary, environment) = (self.binary.clone(), case.env.clone());
+        let (binary, mut environment) = (self.binary.clone(), case.env.clone());
+        if self.world == World::Envoy {
+            envoy::adapt(&mut arguments, &mut environment);
+        }
         Launch { binary, arguments, environment, ready: READY }
     }
 
@@ -144,7 +151,7 @@ impl Component {
             }
         }
         match host.stop().await {
-            Ok(printed) => sort_out(&printed, &mut evidence),
+            Ok(printed) => sort_out(&printed, self.world, &mut evidence),
             Err(fault) => evidence.complaints.push(fault),
         }
         sockets::add_late(&network.recorder, &mut evidence);
@@ -187,14 +194,21 @@ impl Drop for Component {
 }
 
 /// Tells the policy's log from everything else that the host prints.
-fn sort_out(printed: &[String], evidence: &mut Evidence) {
+fn sort_out(printed: &[String], world: World, evidence: &mut Evidence) {
     for line in printed {
-        match LOG.iter().find_map(|mark| line.strip_prefix(mark)) {
+        let logged = match world {
+            World::Proxy | World::Service => LOG.iter().find_map(|mark| line.strip_prefix(mark)),
+            World::Envoy => envoy::logged(line),
+        };
+        match logged {
             Some(line) => evidence.log.push(line.to_owned()),
             None => {
                 evidence.noise.push_str(line);
                 evidence.noise.push('\n');
             }
         }
+    }
+    if world == World::Envoy {
+        envoy::order_last_try(&mut evidence.log);
     }
 }

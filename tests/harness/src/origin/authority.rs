@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
@@ -23,6 +23,8 @@ impl CertificateAuthority {
     pub fn new() -> Fallible<Self> {
         let mut params = CertificateParams::new(Vec::new()).map_err(text)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // A name of its own: where issuer and subject are the same, a certificate counts as self-signed.
+        params.distinguished_name.push(DnType::CommonName, "test authority");
         let key = KeyPair::generate().map_err(text)?;
         Ok(Self { issuer: CertifiedIssuer::self_signed(params, key).map_err(text)? })
     }

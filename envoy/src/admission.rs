@@ -1,0 +1,234 @@
+//! The stream in front of the router: admission by the policy, then one field that tells the router
+//! where to begin.
+
+use crate::answer::{self, Passed};
+use crate::environment::{dice, settings};
+use crate::health::HEALTH_PERIOD;
+use crate::hop::{self, Chain};
+use crate::hostcalls::{self, Section};
+use crate::plugin::Shared;
+use crate::upload;
+use crate::wiring::{
+    CLUSTER_FIELD, CONNECTION_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, INTERNAL_FIELDS, rotation,
+};
+use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
+use messageweave_lb::policy::headers::{Field, Headers};
+use messageweave_lb::policy::plan::Plan;
+use messageweave_lb::policy::reply::Reply;
+use messageweave_lb::policy::upgrade::Scheme;
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::{Action, Status};
+use std::rc::Rc;
+
+/// Envoy sets it on the request that it makes of a redirect, and strips it from clients' requests.
+const ORIGINAL_URL: &str = "x-envoy-original-url";
+
+/// One pass of a client's request through the filter; a followed redirect is another.
+pub(crate) struct Stream {
+    id: u32,
+    shared: Rc<Shared>,
+    passed: Passed,
+    /// A GET carries no body upstream.
+    drops_body: bool,
+}
+
+impl Stream {
+    pub(crate) const fn new(id: u32, shared: Rc<Shared>) -> Self {
+        Self { id, shared, passed: Passed::No, drops_body: false }
+    }
+
+    fn decide(&mut self, fields: Vec<Field>, whole: bool) -> Result<Action, Status> {
+        if let Some(chain) = hop::recognize(&fields) {
+            return self.follow(chain, fields);
+        }
+        let (pseudo, headers) = split(fields);
+        let Some(head) = Head::read(&pseudo) else {
+            // A request target that is no text is no request (RFC 9112 section 3.2).
+            return refuse(&Reply::malformed_host());
+        };
+        let (scheme, count) = (arrived(&headers), Count::of(&headers));
+        let decision = admit(
+            settings(),
+            RequestHead {
+                method: head.method,
+                path_with_query: Some(head.path),
+                scheme: Some(scheme),
+                authority: Some(head.authority),
+                headers,
+            },
+        );
+        match decision {
+            Decision::Reply(reply) => self.refuse(&reply),
+            Decision::Health => self.show_health(),
+            Decision::Forward(_) if !self.shared.matches => refuse(&Reply::misconfigured()),
+            Decision::Forward(plan) => self.forward(*plan, count, whole),
+        }
+    }
+
+    fn forward(&mut self, plan: Plan<'static>, count: Count, whole: bool) -> Result<Action, Status> {
+        if count.has_more_to_remove(&plan.headers) {
+            scrub(&plan.headers)?;
+        }
+        let start = plan.start(dice());
+        hostcalls::set_field(Section::Request, CLUSTER_FIELD, rotation(start).as_bytes())?;
+        if !whole && plan.target.method().carries_body() {
+            self.shared.uploads.borrow_mut().begin(self.id);
+            self.shared.wake(upload::period(settings()));
+        } else if !whole {
+            // Envoy frames a request before its body ends: an announced body becomes an empty one.
+            self.drops_body = true;
+            hostcalls::set_field(Section::Request, "content-length", b"0")?;
+        }
+        self.passed = Passed::Planned { target: plan.target, start, attempts: plan.attempts };
+        Ok(Action::Continue)
+    }
+
+    fn follow(&mut self, chain: Chain, fields: Vec<Field>) -> Result<Action, Status> {
+        chain.send(fields)?;
+        self.passed = Passed::Redirected(chain);
+        Ok(Action::Continue)
+    }
+
+    fn refuse(&mut self, reply: &Reply) -> Result<Action, Status> {
+        let content_type = reply.headers.iter().find(|(name, _)| name == "content-type");
+        if let Some((_, value)) = content_type.filter(|_| reply.body.is_empty()) {
+            self.passed = Passed::Replied(value.clone());
+        }
+        refuse(reply)
+    }
+
+    fn show_health(&self) -> Result<Action, Status> {
+        let mut probes = self.shared.probes.borrow_mut();
+        let now = hostcalls::now();
+        if let Some(reply) = probes.known(now) {
+            return refuse(&reply);
+        }
+        probes.wait_for(self.id, now);
+        self.shared.wake(HEALTH_PERIOD);
+        Ok(Action::Pause)
+    }
+}
+
+impl Context for Stream {}
+
+impl HttpContext for Stream {
+    fn on_http_request_headers(&mut self, _: usize, whole: bool) -> Action {
+        let fields = hostcalls::fields(Section::Request);
+        #[cfg(feature = "trap")]
+        trap(&fields);
+        // A host that refuses a call leaves no way to answer but its own.
+        self.decide(fields, whole).unwrap_or(Action::Pause)
+    }
+
+    fn on_http_request_body(&mut self, size: usize, whole: bool) -> Action {
+        if self.drops_body {
+            let _ = hostcalls::drop_request_body(size);
+        } else if whole {
+            self.shared.uploads.borrow_mut().end(self.id);
+        } else {
+            self.shared.uploads.borrow_mut().heard(self.id);
+        }
+        Action::Continue
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        self.shared.uploads.borrow_mut().end(self.id);
+        answer::judge(&self.passed).unwrap_or(Action::Continue)
+    }
+}
+
+impl Drop for Stream {
+    /// The client is gone, or it has its answer.
+    fn drop(&mut self) {
+        self.shared.uploads.borrow_mut().end(self.id);
+        self.shared.probes.borrow_mut().forget(self.id);
+    }
+}
+
+/// The last statement of a callback.
+fn refuse(reply: &Reply) -> Result<Action, Status> {
+    hostcalls::reply(reply)?;
+    Ok(Action::Pause)
+}
+
+/// What admission needs of the head besides its fields.
+struct Head<'a> {
+    method: &'a str,
+    path: &'a str,
+    authority: &'a str,
+}
+
+impl<'a> Head<'a> {
+    fn read(pseudo: &'a [Field]) -> Option<Self> {
+        let text = |name: &str| {
+            let found = pseudo.iter().find(|(known, _)| known == name);
+            found.map_or(Some(""), |(_, value)| std::str::from_utf8(value).ok())
+        };
+        Some(Self { method: text(":method")?, path: text(":path")?, authority: text(":authority")? })
+    }
+}
+
+/// Pseudo fields, and the client's own as it sent them: with `connection`, which Envoy keeps under
+/// another name.
+fn split(fields: Vec<Field>) -> (Vec<Field>, Headers) {
+    let (pseudo, mut own): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name.starts_with(':'));
+    for (name, _) in &mut own {
+        if name == CONNECTION_FIELD {
+            "connection".clone_into(name);
+        }
+    }
+    own.retain(|(name, _)| !INTERNAL_FIELDS.contains(&name.as_str()));
+    (pseudo, Headers::new(own))
+}
+
+fn arrived(headers: &Headers) -> Scheme {
+    match headers.first(FORWARDED_PROTO) {
+        Some(b"https") => Scheme::Https,
+        _ => Scheme::Http,
+    }
+}
+
+/// How many fields there are, and how many of them the policy drops that the rendered routes remove
+/// by themselves: mostly that is all, and no hostcall is spent on any.
+struct Count {
+    all: usize,
+    native: usize,
+}
+
+impl Count {
+    fn of(headers: &Headers) -> Self {
+        let fields = headers.as_slice();
+        let native = |(name, _): &&Field| DROPPED_NATIVELY.contains(&name.as_str());
+        Self { all: fields.len(), native: fields.iter().filter(native).count() }
+    }
+
+    fn has_more_to_remove(&self, kept: &Headers) -> bool {
+        kept.as_slice().len().saturating_add(self.native) != self.all
+    }
+}
+
+/// Removes what the policy does not forward and the rendered routes do not remove themselves.
+fn scrub(kept: &Headers) -> Result<(), Status> {
+    for (name, _) in hostcalls::fields(Section::Request) {
+        let stays = name.starts_with(':')
+            || DROPPED_NATIVELY.contains(&name.as_str())
+            || INTERNAL_FIELDS.contains(&name.as_str());
+        // Framing is Envoy's.
+        if !stays && name != "content-length" && kept.first(&name).is_none() {
+            hostcalls::remove_field(Section::Request, &name)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "trap")]
+fn trap(fields: &[Field]) {
+    if fields.iter().any(|(name, _)| name == "x-lb-trap") {
+        std::process::abort();
+    }
+}
+
+/// Whether Envoy says that this is the request of a redirect.
+pub(crate) fn is_redirected(fields: &[Field]) -> bool {
+    fields.iter().any(|(name, _)| name == ORIGINAL_URL)
+}

@@ -1,0 +1,63 @@
+//! The role that logs: Envoy's router tells it each failed try, and it writes the policy's line
+//! (contract 2.9). Successes are filtered out before by Envoy.
+
+use crate::environment::settings;
+use crate::failure::Account;
+use crate::hostcalls;
+use crate::redirects::ENDPOINT;
+use messageweave_lb::policy::event::{Attempt, Event};
+use messageweave_lb::policy::failure::{Exhausted, Failure};
+use messageweave_lb::policy::origin::Origin;
+use messageweave_lb::policy::safelist::Target;
+
+/// One failed try is at hand. Envoy calls the plugin itself for it, not a context of its own.
+pub(crate) fn log() {
+    // A try of a redirect hop has no target on the safelist: the filter in front tells of it.
+    if let (Some(target), Some(exhausted)) = (target(), exhausted()) {
+        Event::AttemptFailed(Attempt::new(&target, &exhausted)).emit();
+    }
+}
+
+fn target() -> Option<Target> {
+    let text = |name| String::from_utf8(hostcalls::property(&["request", name])?).ok();
+    Target::of_record(&text("path")?, &text("method")?)
+}
+
+/// What the try did, and which origin.
+pub(crate) fn exhausted() -> Option<Exhausted<'static>> {
+    Some(Exhausted { origin: origin()?, failure: failure()? })
+}
+
+/// The origin that was tried last.
+pub(crate) fn origin() -> Option<&'static Origin> {
+    let origin = hostcalls::property(&ENDPOINT)?;
+    settings().origins().iter().find(|known| known.as_str().as_bytes() == origin)
+}
+
+/// Nothing when there was an answer, whatever became of its body.
+fn failure() -> Option<Failure> {
+    let code = number(&["response", "code"]).and_then(|code| u16::try_from(code).ok());
+    let details = hostcalls::property(&["response", "code_details"]).unwrap_or_default();
+    match code {
+        Some(100..500) => None,
+        Some(code @ 500..) if details.is_empty() || details == b"via_upstream" => Some(Failure::Status(code)),
+        _ => Some(Failure::Class(account(details).class())),
+    }
+}
+
+fn account(details: Vec<u8>) -> Account {
+    const NANOS_PER_MILLI: u64 = 1_000_000;
+    let waited = number(&["request", "duration"]).unwrap_or_default() / NANOS_PER_MILLI;
+    Account {
+        details,
+        reason: hostcalls::property(&["upstream", "transport_failure_reason"]).unwrap_or_default(),
+        flags: number(&["response", "flags"]).unwrap_or_default(),
+        // The clock of the connection and that of the try are two: they need not agree to the millisecond.
+        waited: waited >= settings().request_timeout.0 / 10 * 9,
+    }
+}
+
+fn number(path: &[&str]) -> Option<u64> {
+    let bytes = hostcalls::property(path)?;
+    u64::try_from(i64::from_le_bytes(bytes.try_into().ok()?)).ok()
+}

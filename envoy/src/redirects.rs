@@ -1,0 +1,138 @@
+//! The role behind the router: it sees the answer of each try before the router does, and turns a
+//! redirect that the policy follows into one that the router follows (contract 2.7). Any other
+//! redirect loses its `location` on the way through the router, so that the router passes it on.
+
+use crate::environment::settings;
+use crate::hostcalls::{self, Section};
+use crate::marker::{Marker, method};
+use crate::wiring::{
+    ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, INTERNAL_FIELDS, METADATA, METADATA_ORIGIN,
+};
+use messageweave_lb::policy::exchange::BACKEND_FIELD;
+use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::origin::Origin;
+use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
+use messageweave_lb::policy::safelist::Method;
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::{Action, Status};
+
+/// Envoy's metadata of the endpoint that a try went to.
+pub(crate) const ENDPOINT: [&str; 5] =
+    ["xds", "upstream_host_metadata", "filter_metadata", METADATA, METADATA_ORIGIN];
+
+/// One try.
+pub(crate) struct TryAnswer;
+
+impl Context for TryAnswer {}
+
+impl HttpContext for TryAnswer {
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        if let Some(line) = hostcalls::field(Section::Response, ASKED_FIELD)
+            && let Some(line) = Line::read(&line)
+        {
+            // A call that fails leaves a redirect that the router does not follow.
+            let _ = if line.status.starts_with('3') { rewrite(&line) } else { Ok(()) };
+            let _ = line.drop_nominated();
+        }
+        Action::Continue
+    }
+}
+
+/// Envoy's line about a try.
+struct Line<'a> {
+    status: &'a str,
+    method: &'a str,
+    path_with_query: &'a str,
+    connection: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn read(line: &'a [u8]) -> Option<Self> {
+        let mut parts = std::str::from_utf8(line).ok()?.splitn(4, ' ');
+        let mut next = || parts.next();
+        Some(Self { status: next()?, method: next()?, path_with_query: next()?, connection: next()? })
+    }
+
+    /// Removes the fields that the origin's `connection` names (RFC 9110 section 7.6.1). Mostly it
+    /// names none.
+    fn drop_nominated(&self) -> Result<(), Status> {
+        let plain = ["-", "", "close", "keep-alive"];
+        if plain.iter().any(|known| self.connection.eq_ignore_ascii_case(known)) {
+            return Ok(());
+        }
+        let before = hostcalls::plain(hostcalls::fields(Section::Response));
+        let mut after = before.clone();
+        after.drop_hop_by_hop();
+        for (name, _) in before.as_slice() {
+            // What Envoy has put there for the client and for the filter in front stays.
+            let ours = name == BACKEND_FIELD || INTERNAL_FIELDS.contains(&name.as_str());
+            if name != "connection" && !ours && after.first(name).is_none() {
+                hostcalls::remove_field(Section::Response, name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn rewrite(line: &Line<'_>) -> Result<(), Status> {
+    let response = hostcalls::plain(hostcalls::fields(Section::Response));
+    let status = line.status.parse().unwrap_or_default();
+    let first = response.first("location").unwrap_or_default().to_vec();
+    let followed = Asked::read(line).and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
+    let Some((hop, Asked { origin, method, .. })) = followed else {
+        return hide(&response);
+    };
+    let marker = Marker { origin, method, status, location: first };
+    let url = [hop.target.origin().as_str(), hop.target.path_with_query()].concat();
+    // Envoy's router keeps the method on 307 and makes a GET without a body of 303.
+    let status = if hop.method == method { "307" } else { "303" };
+    hostcalls::set_field(Section::Response, HOP_FIELD, &marker.encode())?;
+    if !settings().trust_forwarded_proto {
+        // Removed for the origin, but a request without it has no route.
+        hostcalls::set_field(Section::Response, FORWARDED_PROTO, b"https")?;
+    }
+    hostcalls::set_field(Section::Response, ":status", status.as_bytes())?;
+    hostcalls::set_field(Section::Response, "location", url.as_bytes())
+}
+
+/// Keeps the router from following.
+fn hide(response: &Headers) -> Result<(), Status> {
+    if response.first("location").is_none() {
+        return Ok(());
+    }
+    hostcalls::remove_field(Section::Response, "location")?;
+    response
+        .all("location")
+        .try_for_each(|value| hostcalls::add_field(Section::Response, HIDDEN_LOCATION, value))
+}
+
+/// What the try asked for.
+struct Asked {
+    origin: Origin,
+    method: Method,
+    path_with_query: String,
+}
+
+impl Asked {
+    fn read(line: &Line<'_>) -> Option<Self> {
+        let origin = hostcalls::property(&ENDPOINT)?;
+        Some(Self {
+            origin: Origin::parse(std::str::from_utf8(&origin).ok()?).ok()?,
+            method: method(line.method)?,
+            path_with_query: line.path_with_query.to_owned(),
+        })
+    }
+
+    fn redirected_to(&self, status: u16, response: &Headers) -> Option<Hop> {
+        let request = Redirected {
+            origin: &self.origin,
+            path_with_query: &self.path_with_query,
+            method: self.method,
+            headers: &Headers::default(),
+            body: self.method.carries_body(),
+            // Whether the body can be sent again the router knows: it passes the redirect on if not.
+            replayable: true,
+        };
+        follow_configured(status, response, request, settings().origins())
+    }
+}

@@ -1,0 +1,166 @@
+//! What the filter and the configuration that is rendered for it must agree on: names of clusters
+//! and fields, and the plugin's own configuration.
+
+use serde_json::{Value, json};
+
+/// Names the cluster of a request. Only the filter sets it; origins never see it.
+pub const CLUSTER_FIELD: &str = "x-lb-cluster";
+
+/// Marks a redirect that the policy follows, and tells the filter where it came from
+/// (see [`marker`](crate::marker)). Neither origins nor clients see it.
+pub const HOP_FIELD: &str = "x-lb-hop";
+
+/// Envoy's copy of the client's `connection`, which Envoy itself drops before filters run.
+pub const CONNECTION_FIELD: &str = "x-lb-connection";
+
+/// Tells a probe's answer from a reply that Envoy made in its place, and a hop's answer from others.
+pub const ANSWERED_FIELD: &str = "x-lb-answered";
+/// Its value on a hop's answer.
+pub const HOPPED: &str = "hop";
+
+/// What a try asked for and how it was answered, `<status> <method> <path?query> <connection>`: Envoy adds
+/// it to the answer, because the filter behind the router cannot ask, and so that one call reads it
+/// all. Clients never see it.
+pub const ASKED_FIELD: &str = "x-lb-asked";
+
+/// A redirect that the policy passes on travels so through the router, which would follow it.
+pub const HIDDEN_LOCATION: &str = "x-lb-location";
+
+/// The bound of a hop: Envoy's router reads it.
+pub const TRY_TIMEOUT_FIELD: &str = "x-envoy-upstream-rq-per-try-timeout-ms";
+
+/// The namespace of the endpoint metadata that holds an origin as the policy spells it.
+pub const METADATA: &str = "lb";
+/// The key in that namespace.
+pub const METADATA_ORIGIN: &str = "origin";
+
+/// All fields that are Envoy's and the filter's business alone.
+pub const INTERNAL_FIELDS: [&str; 4] = [CLUSTER_FIELD, HOP_FIELD, CONNECTION_FIELD, ANSWERED_FIELD];
+
+/// What the policy never forwards and the rendered routes, or Envoy itself, remove from every
+/// request, so that no hostcall is spent on it.
+pub const DROPPED_NATIVELY: [&str; 12] = [
+    "connection",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "trailers",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// What Envoy adds to a request that it makes of a redirect, or to any.
+pub const ADDED_BY_ENVOY: [&str; 4] =
+    ["x-envoy-external-address", "x-envoy-original-host", "x-envoy-original-url", FORWARDED_PROTO];
+
+/// Envoy's own word on how a request arrived, unless the operator trusts the client's.
+pub const FORWARDED_PROTO: &str = "x-forwarded-proto";
+
+/// The cluster of one origin.
+#[must_use]
+pub fn member(index: usize) -> String {
+    format!("origin-{index}")
+}
+
+/// The cluster that tries the origins from that one on, wrapping.
+#[must_use]
+pub fn rotation(index: usize) -> String {
+    format!("from-{index}")
+}
+
+/// The cluster of a redirect hop to that origin: one try.
+#[must_use]
+pub fn hop(index: usize) -> String {
+    format!("hop-{index}")
+}
+
+/// What a plugin does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The filter in front of the router.
+    Admission,
+    /// The filter behind the router, which sees each try's answer first.
+    Redirects,
+    /// The log of the router's failed tries.
+    Attempts,
+}
+
+/// The plugin's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plugin {
+    /// What it does.
+    pub role: Role,
+    /// The origins for which clusters were rendered, in order. A list that differs from the one in
+    /// the environment makes the balancer misconfigured.
+    pub origins: Vec<String>,
+}
+
+const ROLE: &str = "role";
+const ORIGINS: &str = "origins";
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Admission, Self::Redirects, Self::Attempts];
+
+    /// Its name in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admission => "admission",
+            Self::Redirects => "redirects",
+            Self::Attempts => "attempts",
+        }
+    }
+}
+
+impl Plugin {
+    /// `{"role":"admission","origins":["https://a.example"]}`
+    #[must_use]
+    pub fn encode(&self) -> String {
+        json!({ ROLE: self.role.name(), ORIGINS: self.origins }).to_string()
+    }
+
+    /// Reads exactly that; nothing from anything else.
+    #[must_use]
+    pub fn decode(text: &[u8]) -> Option<Self> {
+        let Value::Object(mut fields) = serde_json::from_slice(text).ok()? else { return None };
+        let (role, origins) = (fields.remove(ROLE)?, fields.remove(ORIGINS)?);
+        let origins = origins.as_array()?.iter().map(|origin| origin.as_str().map(str::to_owned));
+        let role = Role::ALL.into_iter().find(|known| role == known.name())?;
+        Some(Self { role, origins: origins.collect::<Option<_>>()? }).filter(|_| fields.is_empty())
+    }
+}
+
+/// What filter and `check` say of a list of origins for which no clusters were rendered.
+pub const MISMATCH: &str =
+    "BACKEND_ORIGINS_JSON: differs from the clusters in Envoy's configuration; render it again";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_configuration_is_read_as_it_is_written() {
+        let plugin = Plugin { role: Role::Admission, origins: vec!["https://a.example".to_owned()] };
+        assert_eq!(Plugin::decode(plugin.encode().as_bytes()), Some(plugin));
+    }
+
+    #[test]
+    fn anything_else_is_no_plugin_configuration() {
+        for text in [
+            "",
+            "[]",
+            r#"{"role":"admission"}"#,
+            r#"{"role":"other","origins":[]}"#,
+            r#"{"role":"admission","origins":[1]}"#,
+            r#"{"role":"admission","origins":[],"more":1}"#,
+        ] {
+            assert_eq!(Plugin::decode(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! One cluster per origin; over them, one rotation per origin to start from, and one cluster for
+//! redirect hops to each.
+//!
+//! A rotation is an aggregate cluster: its members are priorities, and a retry that excludes
+//! priorities that were tried goes to another origin, never to the same one twice.
+
+use messageweave_lb::policy::exchange::{BACKEND_FIELD, MAX_HEAD_BYTES, MAX_HEAD_FIELDS};
+use messageweave_lb_envoy::wiring::{
+    ANSWERED_FIELD, ASKED_FIELD, HOPPED, METADATA, METADATA_ORIGIN, Role, hop, member, rotation,
+};
+use serde_json::{Value, json};
+
+use super::origins::Endpoint;
+use super::{Rendering, duration, filters, set, type_url};
+
+/// Origins usually keep an idle connection for 5 s or longer.
+const IDLE_MS: u64 = 4000;
+/// Enough never to be what decides: Envoy's own default is three retries at once.
+const UNBOUNDED: u32 = 1_000_000;
+
+pub(super) fn all(rendering: &Rendering) -> Vec<Value> {
+    let count = rendering.endpoints.len();
+    let members = rendering.endpoints.iter().enumerate();
+    let members = members.map(|(index, endpoint)| origin(rendering, index, endpoint));
+    let rotations = (0..count).map(|start| {
+        let order = (start..count).chain(0..start).map(member).collect();
+        aggregate(rendering, rotation(start), order, true)
+    });
+    let hops = (0..count).map(|index| aggregate(rendering, hop(index), vec![member(index)], false));
+    members.chain(rotations).chain(hops).collect()
+}
+
+fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
+    let name = member(index);
+    json!({
+        "name": name,
+        "type": if endpoint.resolved { "STATIC" } else { "LOGICAL_DNS" },
+        "connect_timeout": duration(rendering.settings.request_timeout.0),
+        "dns_lookup_family": "ALL",
+        "load_assignment": { "cluster_name": name, "endpoints": [{ "lb_endpoints": [{
+            "endpoint": {
+                "address": { "socket_address": { "address": endpoint.address, "port_value": endpoint.port } },
+                "hostname": endpoint.authority,
+            },
+            "metadata": { "filter_metadata": { METADATA: { METADATA_ORIGIN: endpoint.origin } } },
+        }] }] },
+        "circuit_breakers": breakers(),
+        "transport_socket": tls(rendering, endpoint),
+        // These filters serve the health probes alone: a rotation brings its own.
+        "typed_extension_protocol_options": protocol(json!({
+            "common_http_protocol_options": {
+                "idle_timeout": duration(IDLE_MS),
+                "max_headers_count": MAX_HEAD_FIELDS,
+                "max_response_headers_kb": MAX_HEAD_BYTES / 1024,
+            },
+            "auto_config": { "http_protocol_options": {}, "http2_protocol_options": {} },
+            "http_filters": [
+                filters::mutation(json!({
+                    "request_mutations": filters::PROBE_REMOVALS.map(|name| json!({ "remove": name })),
+                    "response_mutations": [filters::overwrite(ANSWERED_FIELD, "1")],
+                })),
+                filters::codec(),
+            ],
+        })),
+    })
+}
+
+/// Tries its members one after another.
+fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_backend: bool) -> Value {
+    let mut response = vec![filters::overwrite(
+        ASKED_FIELD,
+        "%RESP(:STATUS)% %REQ(:METHOD)% %REQ(:PATH)% %RESP(connection)%",
+    )];
+    if names_backend {
+        let origin = format!("%UPSTREAM_METADATA({METADATA}:{METADATA_ORIGIN})%");
+        response.push(filters::overwrite(BACKEND_FIELD, &origin));
+    } else {
+        response.push(filters::overwrite(ANSWERED_FIELD, HOPPED));
+    }
+    // Answers pass from the last to the first.
+    let http_filters = [
+        filters::wasm(rendering, Role::Redirects),
+        filters::mutation(json!({ "response_mutations": response })),
+        filters::codec(),
+    ];
+    json!({
+        "name": name,
+        "connect_timeout": duration(rendering.settings.request_timeout.0),
+        "lb_policy": "CLUSTER_PROVIDED",
+        "cluster_type": {
+            "name": "envoy.clusters.aggregate",
+            "typed_config": {
+                "@type": type_url("envoy.extensions.clusters.aggregate.v3.ClusterConfig"),
+                "clusters": members,
+            },
+        },
+        "circuit_breakers": breakers(),
+        "typed_extension_protocol_options": protocol(json!({
+            "explicit_http_config": { "http_protocol_options": {} },
+            "http_filters": http_filters,
+        })),
+    })
+}
+
+fn protocol(options: Value) -> Value {
+    const OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+    let mut typed = json!({ "@type": type_url(OPTIONS) });
+    if let (Value::Object(typed), Value::Object(options)) = (&mut typed, options) {
+        typed.extend(options);
+    }
+    json!({ OPTIONS: typed })
+}
+
+fn breakers() -> Value {
+    json!({ "thresholds": [{
+        "max_connections": UNBOUNDED,
+        "max_pending_requests": UNBOUNDED,
+        "max_requests": UNBOUNDED,
+        "max_retries": UNBOUNDED,
+    }] })
+}
+
+/// TLS with the origin's own name in SNI and on the certificate. An address has no SNI (RFC 6066
+/// section 3) and must be on the certificate itself.
+fn tls(rendering: &Rendering, endpoint: &Endpoint) -> Value {
+    let mut validation = json!({ "trusted_ca": Rendering::file(&rendering.roots) });
+    let mut socket =
+        json!({ "@type": type_url("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext") });
+    match &endpoint.name {
+        Ok(name) => {
+            set(&mut socket, "sni", json!(name));
+            set(&mut socket, "auto_sni_san_validation", json!(true));
+        }
+        Err(address) => {
+            set(
+                &mut validation,
+                "match_typed_subject_alt_names",
+                json!([{ "san_type": "IP_ADDRESS", "matcher": { "exact": address.to_string() } }]),
+            );
+        }
+    }
+    set(&mut socket, "common_tls_context", json!({ "validation_context": validation }));
+    json!({ "name": "envoy.transport_sockets.tls", "typed_config": socket })
+}

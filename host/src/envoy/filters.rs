@@ -1,0 +1,157 @@
+//! Envoy's HTTP filters, ours and its own.
+
+use messageweave_lb::policy::origin::Origin;
+use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, HOPPED, Plugin, Role};
+use serde_json::{Map, Value, json};
+
+use super::{Rendering, type_url};
+
+/// What Envoy adds to its own requests.
+pub(super) const PROBE_REMOVALS: [&str; 4] =
+    ["x-envoy-expected-rq-timeout-ms", "x-envoy-internal", "x-forwarded-for", "x-forwarded-proto"];
+
+fn name(role: Role) -> String {
+    format!("messageweave-lb.{}", role.name())
+}
+
+/// The filter in one of its roles, as an HTTP filter. Most answers are none of its business, and Envoy
+/// sees that for less than a call costs.
+pub(super) fn wasm(rendering: &Rendering, role: Role) -> Value {
+    json!({
+        "name": name(role),
+        "typed_config": {
+            "@type": type_url("envoy.extensions.common.matching.v3.ExtensionWithMatcher"),
+            "extension_config": extension(rendering, role),
+            "xds_matcher": uninteresting(role),
+        },
+    })
+}
+
+/// Answers that are neither failures nor redirects. In front of the router, those of redirect hops are
+/// of interest all the same: only the filter knows which origin was chosen. Behind it, those whose
+/// `connection` names fields are; failures are for the filter in front.
+fn uninteresting(role: Role) -> Value {
+    let usual = |unusual: Value| {
+        json!({ "matcher": { "matcher_list": { "matchers": [{
+        "predicate": { "not_matcher": unusual },
+        "on_match": { "action": {
+            "name": "skip",
+            "typed_config": { "@type": type_url("envoy.extensions.filters.common.matcher.action.v3.SkipFilter") },
+        } },
+    }] } } })
+    };
+    let map = match role {
+        Role::Redirects => {
+            let usual = usual(names_fields());
+            json!({ "2xx": usual, "4xx": usual, "5xx": usual })
+        }
+        Role::Admission | Role::Attempts => {
+            let usual = usual(field(ANSWERED_FIELD, json!({ "exact": HOPPED })));
+            json!({ "2xx": usual, "4xx": usual })
+        }
+    };
+    json!({ "matcher_tree": {
+        "input": {
+            "name": "class",
+            "typed_config": { "@type": type_url("envoy.type.matcher.v3.HttpResponseStatusCodeClassMatchInput") },
+        },
+        "exact_match_map": { "map": map },
+    } })
+}
+
+/// A `connection` that is more than `close` or `keep-alive`.
+fn names_fields() -> Value {
+    let words = ["close", "keep-alive"]
+        .map(|word| field("connection", json!({ "exact": word, "ignore_case": true })));
+    json!({ "and_matcher": { "predicate": [
+        field("connection", json!({ "safe_regex": { "google_re2": {}, "regex": ".+" } })),
+        { "not_matcher": { "or_matcher": { "predicate": words } } },
+    ] } })
+}
+
+/// A field of the answer.
+fn field(name: &str, value: Value) -> Value {
+    json!({ "single_predicate": {
+        "input": {
+            "name": name,
+            "typed_config": {
+                "@type": type_url("envoy.type.matcher.v3.HttpResponseHeaderMatchInput"),
+                "header_name": name,
+            },
+        },
+        "value_match": value,
+    } })
+}
+
+fn extension(rendering: &Rendering, role: Role) -> Value {
+    json!({
+        "name": name(role),
+        "typed_config": {
+            "@type": type_url("envoy.extensions.filters.http.wasm.v3.Wasm"),
+            "config": plugin(rendering, role),
+        },
+    })
+}
+
+/// The filter as an access logger.
+pub(super) fn wasm_logger(rendering: &Rendering, role: Role) -> Value {
+    json!({
+        "@type": type_url("envoy.extensions.access_loggers.wasm.v3.WasmAccessLog"),
+        "config": plugin(rendering, role),
+    })
+}
+
+/// `envoy.extensions.wasm.v3.PluginConfig`. A trap costs the requests that are in the VM at that
+/// moment: the next one gets a new VM.
+fn plugin(rendering: &Rendering, role: Role) -> Value {
+    let origins = rendering.settings.origins().iter().map(|origin| Origin::as_str(origin).to_owned());
+    let configuration = Plugin { role, origins: origins.collect() }.encode();
+    let variables: Map<_, _> =
+        rendering.variables.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    json!({
+        "name": "messageweave-lb",
+        "root_id": role.name(),
+        "vm_config": {
+            // All roles share a VM: it is compiled once.
+            "vm_id": "messageweave-lb",
+            "runtime": "envoy.wasm.runtime.v8",
+            "code": { "local": Rendering::file(&rendering.filter) },
+            "environment_variables": { "key_values": variables },
+        },
+        "configuration": {
+            "@type": type_url("google.protobuf.StringValue"),
+            "value": configuration,
+        },
+        "failure_policy": "FAIL_RELOAD",
+        "reload_config": { "backoff": { "base_interval": "0.001s", "max_interval": "1s" } },
+    })
+}
+
+/// Envoy's own filter that edits header sections.
+pub(super) fn mutation(mutations: Value) -> Value {
+    json!({
+        "name": "envoy.filters.http.header_mutation",
+        "typed_config": {
+            "@type": type_url("envoy.extensions.filters.http.header_mutation.v3.HeaderMutation"),
+            "mutations": mutations,
+        },
+    })
+}
+
+/// Sets a field, whatever was there.
+pub(super) fn overwrite(name: &str, value: &str) -> Value {
+    json!({ "append": {
+        "header": { "key": name, "value": value },
+        "append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
+    } })
+}
+
+/// The end of a chain of filters behind the router.
+pub(super) fn codec() -> Value {
+    json!({
+        "name": "envoy.filters.http.upstream_codec",
+        "typed_config": {
+            "@type": type_url("envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec"),
+        },
+    })
+}

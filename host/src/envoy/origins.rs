@@ -1,0 +1,60 @@
+//! An origin as an endpoint of Envoy, and whether a rendered configuration still has the origins of
+//! the variables.
+
+use std::net::{IpAddr, SocketAddr};
+
+use messageweave_lb::policy::origin::Origin;
+use messageweave_lb::policy::settings::Settings;
+use messageweave_lb_envoy::wiring::{METADATA, METADATA_ORIGIN, MISMATCH};
+use serde_json::Value;
+
+use crate::upstream::Routes;
+
+const HTTPS_PORT: u16 = 443;
+
+/// Where an origin is and by which names it goes.
+pub(super) struct Endpoint {
+    /// As the policy spells it.
+    pub(super) origin: String,
+    /// `host[:port]`, for the Host field.
+    pub(super) authority: String,
+    /// The name on its certificate, or its address.
+    pub(super) name: Result<String, IpAddr>,
+    /// Where connections go.
+    pub(super) address: String,
+    pub(super) port: u16,
+    /// Whether that is an address already.
+    pub(super) resolved: bool,
+}
+
+impl Endpoint {
+    pub(super) fn new(origin: &Origin, routes: &Routes) -> Result<Self, String> {
+        let uri: http::Uri = origin.as_str().parse().map_err(|_| format!("{origin}: no URI"))?;
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = uri.port_u16().unwrap_or(HTTPS_PORT);
+        let name = host.parse().map_or_else(|_| Ok(host.clone()), Err);
+        let elsewhere: Option<SocketAddr> = routes.address(&uri);
+        Ok(Self {
+            origin: origin.as_str().to_owned(),
+            authority: origin.authority().to_owned(),
+            resolved: elsewhere.is_some() || name.is_err(),
+            address: elsewhere.map_or(host, |address| address.ip().to_string()),
+            port: elsewhere.map_or(port, |address| address.port()),
+            name,
+        })
+    }
+}
+
+/// What is wrong when the clusters of a rendered configuration are not those of the settings.
+pub(crate) fn differs(rendered: &str, settings: &Settings) -> Result<(), String> {
+    let bootstrap: Value = yaml_serde::from_str(rendered).map_err(|error| error.to_string())?;
+    let clusters = bootstrap.pointer("/static_resources/clusters").and_then(Value::as_array);
+    let place = format!(
+        "/load_assignment/endpoints/0/lb_endpoints/0/metadata/filter_metadata/{METADATA}/{METADATA_ORIGIN}"
+    );
+    let rendered = clusters.into_iter().flatten().filter_map(|cluster| cluster.pointer(&place)?.as_str());
+    match rendered.eq(settings.origins().iter().map(Origin::as_str)) {
+        true => Ok(()),
+        false => Err(MISMATCH.to_owned()),
+    }
+}

@@ -1,0 +1,166 @@
+//! The rendered configuration: the committed example, what `check` says of it, and what the filter does
+//! when it is not the one that was rendered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests"
+)]
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use messageweave_lb_harness::driver::{envoy_binary, filter, host_binary};
+use messageweave_lb_harness::envoy::{Envoy, render};
+use messageweave_lb_harness::load::answers;
+use messageweave_lb_harness::origin::CertificateAuthority;
+use serde_json::{Value, json};
+
+/// How `envoy/envoy.yaml` was made; its first lines say the same.
+const EXAMPLE: &[&str] = &[
+    "envoy-config",
+    "--listen",
+    "0.0.0.0:8443",
+    "--cert",
+    "/etc/messageweave-lb/cert.pem",
+    "--key",
+    "/etc/messageweave-lb/key.pem",
+    "--filter",
+    "/etc/messageweave-lb/messageweave-lb-envoy.wasm",
+    "--env",
+    r#"BACKEND_ORIGINS_JSON=["https://amber.example","https://blue.example:8443"]"#,
+];
+const ORIGINS: &str = r#"["https://a.example","https://b.example"]"#;
+
+#[test]
+fn the_committed_example_is_what_is_rendered() {
+    let rendered = run(EXAMPLE);
+    let committed = std::fs::read_to_string(example()).unwrap();
+    let body: String =
+        committed.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    assert_eq!(body, String::from_utf8_lossy(&rendered.stdout), "render envoy/envoy.yaml again");
+}
+
+#[test]
+fn envoy_finds_no_fault_in_the_example() {
+    let folder = folder("validate");
+    let (certificate, key) = CertificateAuthority::new().unwrap().issue_pem("lb.example").unwrap();
+    std::fs::write(folder.join("cert.pem"), certificate).unwrap();
+    std::fs::write(folder.join("key.pem"), key).unwrap();
+    let here = |text: String| {
+        let module = filter().display().to_string();
+        let text = text.replace("/etc/messageweave-lb/messageweave-lb-envoy.wasm", &module);
+        text.replace("/etc/messageweave-lb", &folder.display().to_string())
+    };
+    let file = folder.join("envoy.yaml");
+    std::fs::write(&file, here(std::fs::read_to_string(example()).unwrap())).unwrap();
+    let output = Command::new(envoy_binary()).args(["--mode", "validate", "-c"]).arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains("Deprecated") && !said.contains("deprecated"), "{said}");
+}
+
+#[test]
+fn check_refuses_a_configuration_that_was_rendered_for_other_origins() {
+    let file = example();
+    let check = |origins: &str| {
+        let variable = format!("BACKEND_ORIGINS_JSON={origins}");
+        run(&["check", "--env", &variable, "--envoy-config", file.to_str().unwrap()])
+    };
+    let same = check(r#"["https://amber.example","https://blue.example:8443"]"#);
+    assert!(same.status.success(), "{same:?}");
+    for other in
+        [r#"["https://blue.example:8443","https://amber.example"]"#, r#"["https://amber.example"]"#, "[]"]
+    {
+        let output = check(other);
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("render it again"), "{output:?}");
+    }
+}
+
+#[test]
+fn the_filter_refuses_clusters_that_were_rendered_for_other_origins() {
+    let mut bootstrap = plain(ORIGINS);
+    each(&mut bootstrap.1, &mut |object| {
+        if let Some(value) = object.get_mut("BACKEND_ORIGINS_JSON") {
+            *value = json!(r#"["https://b.example","https://a.example"]"#);
+        }
+    });
+    let envoy = Envoy::start(&folder("mismatch"), &bootstrap.1, &["--concurrency", "1"]).unwrap();
+    let answers = ask(bootstrap.0, &["/nope", "/ready"]);
+    assert!(answers[0].contains("route not forwarded: /nope"), "{answers:?}");
+    assert!(
+        answers[1].starts_with("HTTP/1.1 503") && answers[1].ends_with("misconfigured backends"),
+        "{answers:?}"
+    );
+    assert!(envoy.log().contains("render it again"), "{}", envoy.log());
+}
+
+#[test]
+fn a_bad_configuration_is_served_as_such_and_its_text_is_in_no_log() {
+    let (address, bootstrap) = plain(r#"["https://a.example","https://user:s3cret@b.example"]"#);
+    assert_eq!(bootstrap["static_resources"]["clusters"], json!([]));
+    let envoy = Envoy::start(&folder("bad"), &bootstrap, &["--concurrency", "1"]).unwrap();
+    let answers = ask(address, &["/nope", "/ready", "/healthz-worker"]);
+    assert!(answers[0].contains("route not forwarded: /nope"), "{answers:?}");
+    assert!(answers[1].ends_with("misconfigured backends"), "{answers:?}");
+    assert!(answers[2].contains(r#""status":"misconfigured""#), "{answers:?}");
+    let log = envoy.log();
+    assert!(log.contains("BACKEND_ORIGINS_JSON[1]: an origin carries no credentials"), "{log}");
+    assert!(!log.contains("s3cret"), "{log}");
+}
+
+/// A configuration without TLS towards the client.
+fn plain(origins: &str) -> (SocketAddr, Value) {
+    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let listen = address.to_string();
+    let flags = [
+        "--listen",
+        &listen,
+        "--resolve",
+        "a.example:443=127.0.0.1:9",
+        "--resolve",
+        "b.example:443=127.0.0.1:9",
+    ];
+    let variables = [("BACKEND_ORIGINS_JSON", origins), ("LB_TRUST_FORWARDED_PROTO", "1")];
+    (address, render(&flags, &variables).unwrap())
+}
+
+fn ask(address: SocketAddr, paths: &[&str]) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let requests: Vec<_> = paths
+        .iter()
+        .map(|path| format!("GET {path} HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\n\r\n"))
+        .collect();
+    let requests: Vec<_> = requests.iter().map(String::as_str).collect();
+    let answers = runtime.block_on(answers(address, &requests));
+    assert_eq!(answers.len(), paths.len(), "{answers:?}");
+    answers
+}
+
+fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            change(object);
+            object.values_mut().for_each(|value| each(value, change));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| each(value, change)),
+        _ => {}
+    }
+}
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(host_binary()).env_clear().args(arguments).output().unwrap()
+}
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../envoy/envoy.yaml")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("envoy-config-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}

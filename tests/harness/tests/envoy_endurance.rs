@@ -1,0 +1,165 @@
+//! What Envoy must survive with the filter in it: a trap, many requests, many configurations.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests"
+)]
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use messageweave_lb_harness::driver::{filter, trapping_filter};
+use messageweave_lb_harness::envoy::{Envoy, free, origin, render, without_tls};
+use messageweave_lb_harness::load::answers;
+use serde_json::{Value, json};
+
+/// The shipped module stays below this, in bytes.
+const LARGEST_MODULE: u64 = 400_000;
+/// What a warm Envoy may still grow by, in KiB: caches of allocators and of the JIT.
+const GROWTH: u64 = 12 * 1024;
+const PUSHES: usize = 50;
+const REQUEST: &str = "GET /ready HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\n\r\n";
+
+#[test]
+fn the_module_is_small_and_has_no_hook_for_tests() {
+    let module = std::fs::read(filter()).unwrap();
+    assert!((module.len() as u64) < LARGEST_MODULE, "{} bytes", module.len());
+    let hook = b"x-lb-trap";
+    assert!(!module.windows(hook.len()).any(|bytes| bytes == hook));
+}
+
+#[test]
+fn a_trap_costs_one_request() {
+    let address = free().unwrap();
+    let bootstrap = bootstrap(address, &trapping_filter());
+    let envoy = Envoy::start(&folder("trap"), &bootstrap, &["--concurrency", "1"]).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let good = "GET /nope HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\n\r\n";
+    let trap = good.replace("host:", "x-lb-trap: 1\r\nhost:");
+    for _ in 0..5 {
+        let trapped = runtime.block_on(answers(address, &[&trap]));
+        assert!(!trapped.concat().contains("route not forwarded"), "{trapped:?}");
+        let next = runtime.block_on(answers(address, &[good, good]));
+        assert!(
+            next.iter().all(|answer| answer.contains("route not forwarded: /nope")),
+            "{next:?} {}",
+            envoy.log()
+        );
+    }
+}
+
+#[test]
+fn ten_thousand_requests_and_fifty_configurations_leave_memory_flat() {
+    let (address, folder) = (free().unwrap(), folder("memory"));
+    let mut bootstrap = bootstrap(address, &filter());
+    let listener = bootstrap["static_resources"]["listeners"][0].take();
+    bootstrap["static_resources"].as_object_mut().unwrap().remove("listeners");
+    let file = folder.join("listeners.json");
+    bootstrap["node"] = json!({ "id": "test", "cluster": "test" });
+    bootstrap["dynamic_resources"] = json!({ "lds_config": {
+        "path_config_source": { "path": file, "watched_directory": { "path": folder } },
+        "resource_api_version": "V3",
+    } });
+    std::fs::create_dir_all(&folder).unwrap();
+    push(&folder, &file, &listener, 0);
+    let envoy = Envoy::start(&folder, &bootstrap, &["--concurrency", "2"]).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let refused = REQUEST.replace("/ready", "/nope");
+    let many = |count: usize| {
+        for _ in 0..count / 100 {
+            let hundred = vec![refused.as_str(); 100];
+            let answers = runtime.block_on(answers(address, &hundred));
+            assert_eq!(answers.len(), 100, "{}", envoy.log());
+        }
+    };
+    many(3000);
+    let warm = envoy.resident();
+    many(10_000);
+    let after = envoy.resident();
+    assert!(after < warm + GROWTH, "requests: {warm} KiB, then {after} KiB");
+    // Warm for configurations too: the first few make what later ones use again.
+    (1..=10).for_each(|number| apply(&envoy, &folder, &file, &listener, number));
+    let warm = envoy.resident();
+    (11..=10 + PUSHES).for_each(|number| apply(&envoy, &folder, &file, &listener, number));
+    let after = envoy.resident();
+    let modified: u64 = envoy.stats("listener_manager.listener_modified").values().sum();
+    assert!(modified >= PUSHES as u64, "only {modified} configurations differed");
+    println!("{warm} KiB after 10 configurations, {after} KiB after {PUSHES} more");
+    assert!(after < warm + GROWTH, "configurations: {warm} KiB, then {after} KiB");
+    many(100);
+}
+
+#[test]
+fn forty_views_over_four_workers_cost_one_probe_per_origin_and_period() {
+    let (address, probed) = (free().unwrap(), free().unwrap());
+    let origin = Envoy::start(&folder("probed"), &origin(probed), &["--concurrency", "1"]).unwrap();
+    let resolves = ["a", "b", "c"].map(|name| format!("{name}.example:443={probed}"));
+    let listen = address.to_string();
+    let mut flags = vec!["--listen", &listen];
+    resolves.iter().for_each(|resolve| flags.extend(["--resolve", resolve]));
+    let variables = [
+        ("BACKEND_ORIGINS_JSON", r#"["https://a.example","https://b.example","https://c.example"]"#),
+        ("LB_TRUST_FORWARDED_PROTO", "1"),
+        ("LB_HEALTH_TTL_MS", "2000"),
+    ];
+    let mut bootstrap = render(&flags, &variables).unwrap();
+    without_tls(&mut bootstrap);
+    let _envoy = Envoy::start(&folder("workers"), &bootstrap, &["--concurrency", "4"]).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let view = "GET /healthz-worker HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\n\r\n";
+    for period in 1..=3 {
+        let views = runtime.block_on(async {
+            let mut clients = tokio::task::JoinSet::new();
+            (0..40).for_each(|_| drop(clients.spawn(async move { answers(address, &[view]).await })));
+            clients.join_all().await.concat()
+        });
+        assert_eq!(views.len(), 40);
+        assert!(
+            views.iter().all(|view| view.contains(r#""status":"ok""#) && view.contains(r#""available":3"#)),
+            "{views:?}"
+        );
+        let completed = "http.origin.downstream_rq_completed";
+        let probes = origin.stats(completed).get(completed).copied();
+        assert_eq!(probes, Some(3 * period), "probes after {period} period(s)");
+        // The only clock of the cache is the real one.
+        std::thread::sleep(Duration::from_millis(2100));
+    }
+}
+
+/// Pushes a configuration and waits until Envoy has taken it.
+fn apply(envoy: &Envoy, folder: &Path, file: &Path, listener: &Value, number: usize) {
+    let taken = || envoy.stats("listener_manager.lds.update_success").values().sum::<u64>();
+    let before = taken();
+    push(folder, file, listener, number);
+    for _ in 0..500 {
+        if taken() > before {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("configuration {number} was not taken: {}", envoy.log());
+}
+
+/// Envoy watches for a file that is moved into place.
+fn push(folder: &Path, file: &Path, listener: &Value, number: usize) {
+    let mut listener = listener.clone();
+    listener["@type"] = json!("type.googleapis.com/envoy.config.listener.v3.Listener");
+    listener["traffic_direction"] = json!(if number.is_multiple_of(2) { "INBOUND" } else { "UNSPECIFIED" });
+    let text = json!({ "version_info": number.to_string(), "resources": [listener] }).to_string();
+    let partial = folder.join("listeners.part");
+    std::fs::write(&partial, text).unwrap();
+    std::fs::rename(partial, file).unwrap();
+}
+
+fn bootstrap(address: SocketAddr, filter: &Path) -> Value {
+    let variables = [("BACKEND_ORIGINS_JSON", r#"["https://a.example"]"#), ("LB_TRUST_FORWARDED_PROTO", "1")];
+    let (listen, filter) = (address.to_string(), filter.display().to_string());
+    let flags = ["--listen", &listen, "--filter", &filter, "--resolve", "a.example:443=127.0.0.1:9"];
+    render(&flags, &variables).unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("envoy-{name}-{}", std::process::id()))
+}
