@@ -156,12 +156,14 @@ fn changed(listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) 
     bootstrap
 }
 
-/// The same routes and clusters; every request begins at the first origin.
+/// The same routes and clusters, the start as random: to spread requests over the connections of three
+/// origins costs Envoy more than to keep to one.
 fn remove_filter(bootstrap: &mut Value) {
     each(bootstrap, &mut |object| {
         object.remove("upstream_log");
         if object.remove("cluster_header").is_some() {
-            object.insert("cluster".to_owned(), json!("from-0"));
+            let starts = [0, 1, 2].map(|start| json!({ "name": format!("from-{start}"), "weight": 1 }));
+            object.insert("weighted_clusters".to_owned(), json!({ "clusters": starts }));
         }
         if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
             filters.retain(|filter| filter["name"].as_str().is_some_and(|name| name.starts_with("envoy.")));
