@@ -7,6 +7,7 @@
 //! | [`upgrade`] | whether a request arrived over https |
 //! | [`safelist`] | the 19 routes and their methods |
 //! | [`settings`], [`number`], [`origin`] | the configuration and its errors |
+//! | [`limit`] | the edge rate limiter |
 //! | [`plan`] | which origins, in which order, how often, how long |
 //! | [`headers`] | which fields travel |
 //! | [`exchange`] | attempts, failover, answer |
@@ -26,6 +27,7 @@ pub mod exchange;
 pub mod failure;
 pub mod headers;
 pub mod health;
+pub mod limit;
 pub mod number;
 pub mod origin;
 pub mod plan;
