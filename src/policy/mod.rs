@@ -7,6 +7,7 @@
 //! | [`upgrade`] | whether a request arrived over https |
 //! | [`safelist`] | the 19 routes and their methods |
 //! | [`settings`], [`number`], [`origin`], [`config_error`] | the configuration and its errors |
+//! | [`limit`] | the edge rate limiter |
 //! | [`plan`] | which origins, in which order, how often, how long |
 //! | [`headers`] | which fields travel |
 //! | [`exchange`] | attempts, failover, answer |
@@ -28,6 +29,7 @@ pub mod failure;
 pub mod headers;
 pub mod health;
 mod hop_host;
+pub mod limit;
 pub mod number;
 pub mod origin;
 pub mod plan;
