@@ -6,7 +6,7 @@ use super::event::Event;
 use super::headers::Headers;
 use super::plan::Plan;
 use super::reply::Reply;
-use super::safelist::{self, Lookup, Target};
+use super::safelist::{self, Lookup};
 use super::settings::Settings;
 use super::upgrade::{self, Scheme};
 
@@ -57,11 +57,11 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
         let rest = [path, query.map_or("", |_| "?"), query.unwrap_or_default()].concat();
         return Decision::Reply(Reply::upgrade(&authority, &rest));
     }
-    let (route, method) = match safelist::look_up(path, request.method) {
+    let target = match safelist::look_up(path, query, request.method) {
         Lookup::Health => return Decision::Health,
         Lookup::Unknown => return Decision::Reply(Reply::not_forwarded(path)),
         Lookup::OtherMethod(allowed) => return Decision::Reply(Reply::method_not_allowed(path, allowed)),
-        Lookup::Found(route, method) => (route, method),
+        Lookup::Found(target) => target,
     };
     if settings.origins().is_empty() {
         for error in settings.backend_errors() {
@@ -69,7 +69,6 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
         }
         return Decision::Reply(Reply::misconfigured());
     }
-    let target = Target::new(route, method, query);
     Decision::Forward(Box::new(Plan::forward(settings, target, request.headers)))
 }
 

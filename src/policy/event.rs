@@ -3,10 +3,10 @@
 //! An event holds a method, a literal of the safelist, an origin and a failure, and no type here
 //! could hold a query, a header or a body: a log line can't leak what it can't hold.
 
+use super::config_error::ConfigError;
 use super::failure::{Exhausted, Failure};
 use super::origin::Origin;
 use super::safelist::{Method, Target};
-use super::settings::ConfigError;
 use std::fmt;
 
 /// One line of the log.

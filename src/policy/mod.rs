@@ -6,14 +6,14 @@
 //! | [`authority`] | one well-formed Host |
 //! | [`upgrade`] | whether a request arrived over https |
 //! | [`safelist`] | the 19 routes and their methods |
-//! | [`settings`], [`number`], [`origin`] | the configuration and its errors |
+//! | [`settings`], [`number`], [`origin`], [`config_error`] | the configuration and its errors |
 //! | [`limit`] | the edge rate limiter |
 //! | [`plan`] | which origins, in which order, how often, how long |
 //! | [`headers`] | which fields travel |
 //! | [`exchange`] | attempts, failover, answer |
 //! | [`upload`] | the client's body and its replay copy |
 //! | [`replay_room`] | the room for the replay copies of an instance |
-//! | [`redirect`] | which redirects are followed, and what they take along |
+//! | [`redirect`], [`hop_host`] | which redirects are followed, and what they take along |
 //! | [`failure`] | the closed set of failures and the text of the 503 |
 //! | [`health`] | the aggregate health view and its cache |
 //! | [`reply`] | the balancer's own answers, word for word |
@@ -22,11 +22,13 @@
 
 pub mod admission;
 pub mod authority;
+pub mod config_error;
 pub mod event;
 pub mod exchange;
 pub mod failure;
 pub mod headers;
 pub mod health;
+mod hop_host;
 pub mod limit;
 pub mod number;
 pub mod origin;

@@ -110,7 +110,6 @@ fn framing(target: &Target, headers: &Headers) -> Framing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::safelist::{Lookup, look_up};
     use super::*;
 
     fn settings(attempts: &str) -> Settings {
@@ -123,8 +122,7 @@ mod tests {
 
     fn order(attempts: &str, path: &str, method: &str, dice: u64) -> String {
         let settings = settings(attempts);
-        let Lookup::Found(route, method) = look_up(path, method) else { panic!() };
-        let target = Target::new(route, method, None);
+        let target = Target::of_record(path, method).unwrap();
         let plan = Plan::forward(&settings, target, Headers::default());
         plan.order(dice).map(Origin::authority).collect()
     }
@@ -150,12 +148,12 @@ mod tests {
             [(Some("0"), Framing::Empty), (Some("12"), Framing::Length), (None, Framing::Unknown)]
         {
             let settings = settings("1");
-            let Lookup::Found(route, method) = look_up("/worker", "POST") else { panic!() };
+            let target = Target::of_record("/worker", "POST").unwrap();
             let mut headers = Headers::default();
             if let Some(value) = value {
                 headers.set("content-length", value);
             }
-            let plan = Plan::forward(&settings, Target::new(route, method, None), headers);
+            let plan = Plan::forward(&settings, target, headers);
             assert_eq!(plan.framing, framing);
         }
     }

@@ -100,8 +100,8 @@ pub const HEALTH_PATH: &str = "/healthz-worker";
 /// What the safelist says of a path and a method.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// On the list.
-    Found(&'static Route, Method),
+    /// On the list: what is sent for it.
+    Found(Target),
     /// A known path with another method: `405`.
     OtherMethod(&'static [Method]),
     /// The balancer's own health view.
@@ -110,9 +110,10 @@ pub enum Lookup {
     Unknown,
 }
 
-/// Looks a path (without query) and a method up, both byte for byte.
+/// Looks a path and a method up, both byte for byte; the query, behind its `?`, goes on with what was
+/// found.
 #[must_use]
-pub fn look_up(path: &str, method: &str) -> Lookup {
+pub fn look_up(path: &str, query: Option<&str>, method: &str) -> Lookup {
     if path == HEALTH_PATH {
         return match method == Method::Get.as_str() {
             true => Lookup::Health,
@@ -124,7 +125,7 @@ pub fn look_up(path: &str, method: &str) -> Lookup {
         return Lookup::Unknown;
     };
     match route.methods.iter().find(|known| known.as_str() == method) {
-        Some(known) => Lookup::Found(route, *known),
+        Some(known) => Lookup::Found(Target::new(route, *known, query)),
         None => Lookup::OtherMethod(route.methods),
     }
 }
@@ -140,8 +141,7 @@ pub struct Target {
 
 impl Target {
     /// The target of a route that was found, with the query behind its `?`, if there was one.
-    #[must_use]
-    pub(super) fn new(route: &'static Route, method: Method, query: Option<&str>) -> Self {
+    fn new(route: &'static Route, method: Method, query: Option<&str>) -> Self {
         let path_with_query = match query {
             Some(query) => [route.path, "?", query].concat(),
             None => route.path.to_owned(),
@@ -157,8 +157,8 @@ impl Target {
             Some((path, query)) => (path, Some(query)),
             None => (path_with_query, None),
         };
-        match look_up(path, method) {
-            Lookup::Found(route, method) => Some(Self::new(route, method, query)),
+        match look_up(path, query, method) {
+            Lookup::Found(target) => Some(target),
             _ => None,
         }
     }
@@ -166,10 +166,7 @@ impl Target {
     /// The target of a health probe: `GET /healthz`.
     #[must_use]
     pub(super) fn health_probe() -> Option<Self> {
-        match look_up("/healthz", "GET") {
-            Lookup::Found(route, method) => Some(Self::new(route, method, None)),
-            _ => None,
-        }
+        Self::of_record("/healthz", Method::Get.as_str())
     }
 
     /// The method.
@@ -211,8 +208,8 @@ mod tests {
         for route in &ROUTES {
             for method in ["GET", "PUT", "POST", "HEAD", "OPTIONS", "DELETE", "get", ""] {
                 let on_the_list = route.methods.iter().any(|known| known.as_str() == method);
-                match look_up(route.path, method) {
-                    Lookup::Found(found, _) => assert!(on_the_list && found == route),
+                match look_up(route.path, None, method) {
+                    Lookup::Found(found) => assert!(on_the_list && found.path() == route.path),
                     Lookup::OtherMethod(allowed) => assert!(!on_the_list && allowed == route.methods),
                     other => panic!("{} {method}: {other:?}", route.path),
                 }
@@ -253,24 +250,24 @@ mod tests {
             "/assets/other.js",
         ];
         for path in spellings {
-            assert_eq!(look_up(path, "GET"), Lookup::Unknown, "{path:?}");
+            assert_eq!(look_up(path, None, "GET"), Lookup::Unknown, "{path:?}");
         }
     }
 
     #[test]
     fn the_query_travels_as_received() {
-        let Lookup::Found(route, method) = look_up("/ready", "GET") else { panic!() };
         for (query, expected) in
             [(None, "/ready"), (Some(""), "/ready?"), (Some("a=1&b=%20?"), "/ready?a=1&b=%20?")]
         {
-            assert_eq!(Target::new(route, method, query).path_with_query(), expected);
+            let Lookup::Found(target) = look_up("/ready", query, "GET") else { panic!() };
+            assert_eq!(target.path_with_query(), expected);
         }
     }
 
     #[test]
     fn the_health_view_is_get_only() {
-        assert_eq!(look_up(HEALTH_PATH, "GET"), Lookup::Health);
-        assert_eq!(look_up(HEALTH_PATH, "HEAD"), Lookup::OtherMethod(GET));
+        assert_eq!(look_up(HEALTH_PATH, None, "GET"), Lookup::Health);
+        assert_eq!(look_up(HEALTH_PATH, None, "HEAD"), Lookup::OtherMethod(GET));
     }
 
     #[test]

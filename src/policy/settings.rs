@@ -4,11 +4,11 @@
 //! misconfigured (`503` on what it would forward), and every fault is kept for `check` and the log
 //! by its key and the rule that it broke, never by its text.
 
+use super::config_error::{ConfigError, ConfigRule};
 use super::number;
 use super::origin::{Origin, OriginRule};
 use super::safelist::Job;
 use super::time::Millis;
-use std::fmt;
 
 /// The JSON array of origins.
 pub const BACKEND_ORIGINS_JSON: &str = "BACKEND_ORIGINS_JSON";
@@ -138,55 +138,14 @@ impl Settings {
 
     /// What is wrong with the origins: why there are none.
     pub fn backend_errors(&self) -> impl Iterator<Item = &ConfigError> {
-        self.errors.iter().filter(|error| error.key == BACKEND_ORIGINS_JSON)
+        self.errors.iter().filter(|error| error.key() == BACKEND_ORIGINS_JSON)
     }
 }
-
-/// One fault of the configuration: the key, the entry, and the rule that it broke. Its text is safe
-/// to print: it never repeats what the operator wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    key: &'static str,
-    index: Option<usize>,
-    rule: ConfigRule,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum ConfigRule {
-    Missing,
-    NotAnArray,
-    Empty,
-    Origin(OriginRule),
-    Number { default: u32 },
-    Switch,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.key)?;
-        if let Some(index) = self.index {
-            write!(f, "[{index}]")?;
-        }
-        f.write_str(": ")?;
-        match &self.rule {
-            ConfigRule::Missing => f.write_str("required, a JSON array of https origins"),
-            ConfigRule::NotAnArray => f.write_str("must be a JSON array of https origins"),
-            ConfigRule::Empty => f.write_str("needs at least one https origin"),
-            ConfigRule::Origin(rule) => rule.fmt(f),
-            ConfigRule::Number { default } => {
-                write!(f, "must be a decimal number of at least 1; the default {default} applies")
-            }
-            ConfigRule::Switch => f.write_str("must be 1, true, 0, false or empty; it is off"),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// Every bad entry is named; one is enough to leave the whole list unused, so that no operator
 /// believes in a failover that is not there.
 fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends {
-    let mut fault = |index, rule| errors.push(ConfigError { key: BACKEND_ORIGINS_JSON, index, rule });
+    let mut fault = |index, rule| errors.push(ConfigError::new(BACKEND_ORIGINS_JSON, index, rule));
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         fault(None, ConfigRule::Missing);
         return Backends::Unset;
@@ -221,7 +180,7 @@ fn read_number(key: &'static str, text: Option<String>, default: u32, errors: &m
     match text.as_deref().map(str::trim) {
         None | Some("") => default,
         Some(text) => number::parse(text).unwrap_or_else(|| {
-            errors.push(ConfigError { key, index: None, rule: ConfigRule::Number { default } });
+            errors.push(ConfigError::new(key, None, ConfigRule::Number { default }));
             default
         }),
     }
@@ -232,7 +191,7 @@ fn read_switch(key: &'static str, text: Option<String>, errors: &mut Vec<ConfigE
         Some("1" | "true") => true,
         None | Some("" | "0" | "false") => false,
         Some(_) => {
-            errors.push(ConfigError { key, index: None, rule: ConfigRule::Switch });
+            errors.push(ConfigError::new(key, None, ConfigRule::Switch));
             false
         }
     }

@@ -7,6 +7,7 @@ mod log_lines;
 mod redirects;
 mod replay;
 
+use super::super::headers::Headers;
 use super::*;
 use crate::policy::admission::{Decision, RequestHead, admit};
 use crate::policy::settings::Settings;
