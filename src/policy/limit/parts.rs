@@ -21,13 +21,13 @@ pub struct Parts {
     room: usize,
 }
 
-/// What became of a request in a part, and the part to store.
+/// What became of a request in a part.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// What the request found.
-    pub hit: Hit,
-    /// The part with the request in it.
-    pub part: Vec<u8>,
+    /// What the request found; nothing where there is no room for it.
+    pub hit: Option<Hit>,
+    /// The part to store, where it changed.
+    pub part: Option<Vec<u8>>,
 }
 
 impl Parts {
@@ -51,26 +51,26 @@ impl Parts {
         u32::try_from(request.key.0 % u64::from(self.count.get())).unwrap_or_default()
     }
 
-    /// Counts a request in its part; nothing where there is no room for it.
+    /// Counts a request in its part.
     #[must_use]
-    pub fn count_in(self, part: &[u8], request: Counted, now: Millis) -> Option<Stored> {
+    pub fn count_in(self, part: &[u8], request: Counted, now: Millis) -> Stored {
         let mut shelf = Shelf::decode(part);
-        let hit = shelf.hit(request.key, now).or_else(|| {
-            if shelf.len() >= self.room {
-                shelf.sweep(now);
-            }
-            (shelf.len() < self.room).then(|| shelf.add(request.key, request.window_s, now))
-        })?;
-        Some(Stored { hit, part: shelf.encode() })
+        let mut hit = shelf.hit(request.key, now);
+        // Buckets of the future that a sweep moved must be stored even where it made no room.
+        let swept = hit.is_none() && shelf.len() >= self.room && shelf.sweep(now);
+        if hit.is_none() && shelf.len() < self.room {
+            hit = Some(shelf.add(request.key, request.window_s, now));
+        }
+        Stored { hit, part: (hit.is_some() || swept).then(|| shelf.encode()) }
     }
 
     /// Counts a request for which there was no room, in the part of the overflow buckets.
     #[must_use]
-    pub fn count_over(part: &[u8], request: Counted, now: Millis) -> Stored {
+    pub fn count_over(part: &[u8], request: Counted, now: Millis) -> (Hit, Vec<u8>) {
         let mut shelf = Shelf::decode(part);
         let hit = shelf.hit(request.overflow, now);
         let hit = hit.unwrap_or_else(|| shelf.add(request.overflow, request.window_s, now));
-        Stored { hit, part: shelf.encode() }
+        (hit, shelf.encode())
     }
 }
 
@@ -98,19 +98,29 @@ mod tests {
         let parts = Parts::new(NonZeroU32::new(2).unwrap());
         let mut part = Vec::new();
         for key in [1, 2, 1] {
-            part = parts.count_in(&part, request(key), Millis(0)).unwrap().part;
+            part = parts.count_in(&part, request(key), Millis(0)).part.unwrap();
         }
-        assert_eq!(parts.count_in(&part, request(3), Millis(59_999)), None);
-        assert_eq!(parts.count_in(&part, request(1), Millis(59_999)).unwrap().hit.count, 3);
-        let stored = parts.count_in(&part, request(3), Millis(60_000)).unwrap();
-        assert_eq!((stored.hit.count, stored.part.len()), (1, 24));
+        let nothing = Stored { hit: None, part: None };
+        assert_eq!(parts.count_in(&part, request(3), Millis(59_999)), nothing);
+        assert_eq!(parts.count_in(&part, request(1), Millis(59_999)).hit.unwrap().count, 3);
+        let stored = parts.count_in(&part, request(3), Millis(60_000));
+        assert_eq!((stored.hit.unwrap().count, stored.part.unwrap().len()), (1, 24));
+    }
+
+    #[test]
+    fn after_a_step_back_a_full_part_is_stored_with_its_buckets_in_the_window_of_now() {
+        let parts = Parts::new(NonZeroU32::MIN);
+        let future = parts.count_in(&[], request(1), Millis(6_000_000)).part.unwrap();
+        let stored = parts.count_in(&future, request(2), Millis(0));
+        assert_eq!(stored.hit, None);
+        let stored = parts.count_in(&stored.part.unwrap(), request(2), Millis(60_000));
+        assert_eq!(stored.hit.unwrap().count, 1);
     }
 
     #[test]
     fn those_without_room_are_counted_together() {
-        let first = Parts::count_over(&[], request(1), Millis(0));
-        let second = Parts::count_over(&first.part, request(2), Millis(0));
-        assert_eq!((first.hit.count, second.hit.count), (1, 2));
-        assert_eq!(second.part.len(), 24);
+        let (first, part) = Parts::count_over(&[], request(1), Millis(0));
+        let (second, part) = Parts::count_over(&part, request(2), Millis(0));
+        assert_eq!((first.count, second.count, part.len()), (1, 2, 24));
     }
 }

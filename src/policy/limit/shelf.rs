@@ -27,13 +27,17 @@ impl Shelf {
         hit
     }
 
-    /// Removes what is outside its window.
-    pub(super) fn sweep(&mut self, now: Millis) {
+    /// Removes what is outside its window, and brings back what the clock left in the future. Says
+    /// whether there was anything of either.
+    pub(super) fn sweep(&mut self, now: Millis) -> bool {
+        let mut changed = false;
         self.0.retain_mut(|(_, bucket)| {
             let stays = !bucket.is_over(now);
+            changed |= !stays || now < bucket.start;
             bucket.settle(now);
             stays
         });
+        changed
     }
 
     pub(super) fn buckets(&self) -> impl Iterator<Item = &Bucket> {

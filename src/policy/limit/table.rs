@@ -2,8 +2,11 @@
 //! outside its window; if all is live, new keys of a limit share one overflow bucket. So no bucket
 //! within its window is ever forgotten, however many keys come.
 
+use super::super::headers::Headers;
 use super::super::time::Millis;
-use super::key::Key;
+use super::address::Address;
+use super::key::{Key, Secret};
+use super::rule::Limit;
 use super::shelf::Shelf;
 use super::window::Hit;
 use std::num::NonZeroU32;
@@ -37,6 +40,18 @@ pub struct Table {
 struct Live {
     from: Millis,
     until: Millis,
+}
+
+impl Counted {
+    /// A request with these fields, from that address, under a limit.
+    #[must_use]
+    pub fn of(secret: Secret, limit: &Limit, headers: &Headers, address: Option<Address>) -> Self {
+        Self {
+            key: Key::of(secret, limit, headers, address),
+            overflow: Key::overflow(secret, limit),
+            window_s: limit.window_s,
+        }
+    }
 }
 
 impl Table {
