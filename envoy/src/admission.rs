@@ -28,7 +28,7 @@ pub(crate) struct Stream {
     id: u32,
     shared: Rc<Shared>,
     passed: Passed,
-    /// A GET carries no body upstream.
+    /// GET and HEAD carry no body upstream.
     drops_body: bool,
 }
 

@@ -86,7 +86,7 @@ impl Probes {
             Step::Wait | Step::View => Vec::new(),
         };
         for place in due {
-            let plan = settings().origins().get(place).and_then(|origin| Plan::probe(settings(), origin));
+            let plan = settings().origins().get(place).map(|origin| Plan::probe(settings(), origin));
             let started = plan.and_then(|mut plan| {
                 plan.confined = true;
                 Exchange::start(plan, hostcalls::now(), 0)

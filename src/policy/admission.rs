@@ -1,13 +1,16 @@
 //! Admission: what becomes of a request, decided by its head and the configuration alone
-//! (contract 2.1). The order of the steps is the contract.
+//! (contract 2.1). The order of the steps is the contract: 400, 308, the balancer's own endpoint, a
+//! policy that is bad, 404, 405, origins that are bad, forward.
 
 use super::authority::Authority;
 use super::event::Event;
 use super::headers::Headers;
+use super::method::{Method, Methods};
 use super::plan::Plan;
 use super::reply::Reply;
-use super::safelist::{self, Lookup};
-use super::settings::Settings;
+use super::routes::{Lookup, Target};
+use super::safelist::HEALTH_PATH;
+use super::settings::{BACKEND_ORIGINS_JSON, LB_POLICY_JSON, Settings};
 use super::upgrade::{self, Scheme};
 
 /// The head of a client's request, as the host reports it.
@@ -57,19 +60,46 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
         let rest = [path, query.map_or("", |_| "?"), query.unwrap_or_default()].concat();
         return Decision::Reply(Reply::upgrade(&authority, &rest));
     }
-    let target = match safelist::look_up(path, query, request.method) {
-        Lookup::Health => return Decision::Health,
-        Lookup::Unknown => return Decision::Reply(Reply::not_forwarded(path)),
-        Lookup::OtherMethod(allowed) => return Decision::Reply(Reply::method_not_allowed(path, allowed)),
+    if path == HEALTH_PATH {
+        return own_endpoint(request.method);
+    }
+    match route(settings, path, query, request.method) {
+        Ok(target) => Decision::Forward(Box::new(Plan::forward(settings, target, request.headers))),
+        Err(reply) => Decision::Reply(reply),
+    }
+}
+
+/// The balancer's own endpoint, which no policy can hide.
+fn own_endpoint<'s>(method: &str) -> Decision<'s> {
+    match Method::named(method) {
+        Some(Method::Get) => Decision::Health,
+        _ => Decision::Reply(Reply::method_not_allowed(HEALTH_PATH, Methods::only(Method::Get))),
+    }
+}
+
+/// Where a request goes by its path and method.
+fn route(settings: &Settings, path: &str, query: Option<&str>, method: &str) -> Result<Target, Reply> {
+    let Some(policy) = &settings.policy else {
+        log_errors(settings, LB_POLICY_JSON);
+        return Err(Reply::misconfigured_policy());
+    };
+    let target = match policy.routes.look_up(path, query, method) {
+        Lookup::Unknown => return Err(Reply::not_forwarded(path)),
+        Lookup::OtherMethod(allowed) => return Err(Reply::method_not_allowed(path, allowed)),
         Lookup::Found(target) => target,
     };
     if settings.origins().is_empty() {
-        for error in settings.backend_errors() {
-            Event::Misconfigured(error).emit();
-        }
-        return Decision::Reply(Reply::misconfigured());
+        log_errors(settings, BACKEND_ORIGINS_JSON);
+        return Err(Reply::misconfigured());
     }
-    Decision::Forward(Box::new(Plan::forward(settings, target, request.headers)))
+    Ok(target)
+}
+
+/// A document may break more rules than anyone reads for each request: `check` tells them all.
+const MOST_LOGGED: usize = 10;
+
+fn log_errors(settings: &Settings, key: &'static str) {
+    settings.errors_of(key).take(MOST_LOGGED).for_each(|error| Event::Misconfigured(error).emit());
 }
 
 /// Path and query as received. A fragment has no place in a request target (RFC 9112 section 3.2)

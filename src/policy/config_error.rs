@@ -1,14 +1,16 @@
-//! Faults of the configuration: which variable, which entry, which rule (contract 2.4).
+//! Faults of the configuration: which variable, where in it, which rule (contract 2.4).
 
+use super::document::DocumentRule;
 use super::origin::OriginRule;
 use std::fmt;
 
-/// One fault of the configuration: the key, the entry, and the rule that it broke. Its text is safe
-/// to print: it never repeats what the operator wrote.
+/// One fault of the configuration: the key, the place in its value, and the rule that it broke. Its
+/// text is safe to print: it never repeats what the operator wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     key: &'static str,
-    index: Option<usize>,
+    /// As in `[2]` or `.routes[3].methods`.
+    place: String,
     rule: ConfigRule,
 }
 
@@ -20,11 +22,17 @@ pub(super) enum ConfigRule {
     Origin(OriginRule),
     Number { default: u32 },
     Switch,
+    Document(DocumentRule),
 }
 
 impl ConfigError {
-    pub(super) const fn new(key: &'static str, index: Option<usize>, rule: ConfigRule) -> Self {
-        Self { key, index, rule }
+    /// A fault of a whole value.
+    pub(super) const fn new(key: &'static str, rule: ConfigRule) -> Self {
+        Self::at(key, String::new(), rule)
+    }
+
+    pub(super) const fn at(key: &'static str, place: String, rule: ConfigRule) -> Self {
+        Self { key, place, rule }
     }
 
     /// The variable.
@@ -36,11 +44,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.key)?;
-        if let Some(index) = self.index {
-            write!(f, "[{index}]")?;
-        }
-        f.write_str(": ")?;
+        write!(f, "{}{}: ", self.key, self.place)?;
         match &self.rule {
             ConfigRule::Missing => f.write_str("required, a JSON array of https origins"),
             ConfigRule::NotAnArray => f.write_str("must be a JSON array of https origins"),
@@ -50,6 +54,7 @@ impl fmt::Display for ConfigError {
                 write!(f, "must be a decimal number of at least 1; the default {default} applies")
             }
             ConfigRule::Switch => f.write_str("must be 1, true, 0, false or empty; it is off"),
+            ConfigRule::Document(rule) => rule.fmt(f),
         }
     }
 }
@@ -61,10 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_names_key_entry_and_rule() {
-        let error = ConfigError::new("KEY", Some(3), ConfigRule::Origin(OriginRule::Path));
+    fn an_error_names_key_place_and_rule() {
+        let error = ConfigError::at("KEY", "[3]".to_owned(), ConfigRule::Origin(OriginRule::Path));
         assert_eq!(error.to_string(), "KEY[3]: an origin has no path");
-        let error = ConfigError::new("KEY", None, ConfigRule::Switch);
+        let error = ConfigError::new("KEY", ConfigRule::Switch);
         assert_eq!(error.to_string(), "KEY: must be 1, true, 0, false or empty; it is off");
     }
 }

@@ -4,7 +4,7 @@
 
 use super::headers::Headers;
 use super::origin::Origin;
-use super::safelist::Target;
+use super::routes::Target;
 use super::settings::Settings;
 use super::time::Millis;
 use super::upload::Framing;
@@ -45,14 +45,14 @@ impl<'s> Plan<'s> {
         if !target.method().carries_body() {
             headers.retain(|name| name != "content-length");
         }
-        let job = target.job();
+        let bounds = target.bounds();
         Self {
             settings,
             headers,
             framing,
             origins: settings.origins(),
-            attempts: settings.attempts(job),
-            timeout: settings.timeout(job),
+            attempts: settings.attempts(bounds),
+            timeout: settings.timeout(bounds),
             replay_max_bytes: settings.replay_max_bytes,
             target,
             probe: false,
@@ -62,12 +62,12 @@ impl<'s> Plan<'s> {
 
     /// The plan of a health probe: `GET /healthz` with no field of any client's, one attempt.
     #[must_use]
-    pub fn probe(settings: &'s Settings, origin: &'s Origin) -> Option<Self> {
-        let mut plan = Self::forward(settings, Target::health_probe()?, Headers::default());
+    pub fn probe(settings: &'s Settings, origin: &'s Origin) -> Self {
+        let mut plan = Self::forward(settings, Target::health_probe(), Headers::default());
         plan.origins = slice::from_ref(origin);
         plan.attempts = 1;
         plan.probe = true;
-        Some(plan)
+        plan
     }
 
     /// The length that the client announces; as much as there can be where it is beyond counting.
@@ -96,7 +96,7 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// How the client announces its body (RFC 9112 section 6.3). A GET carries none.
+/// How the client announces its body (RFC 9112 section 6.3). GET and HEAD carry none.
 fn framing(target: &Target, headers: &Headers) -> Framing {
     if !target.method().carries_body() {
         return Framing::Empty;
@@ -110,6 +110,7 @@ fn framing(target: &Target, headers: &Headers) -> Framing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::document::Policy;
     use super::*;
 
     fn settings(attempts: &str) -> Settings {
@@ -122,7 +123,7 @@ mod tests {
 
     fn order(attempts: &str, path: &str, method: &str, dice: u64) -> String {
         let settings = settings(attempts);
-        let target = Target::of_record(path, method).unwrap();
+        let target = Policy::built_in().routes.of_record(path, method).unwrap();
         let plan = Plan::forward(&settings, target, Headers::default());
         plan.order(dice).map(Origin::authority).collect()
     }
@@ -148,7 +149,7 @@ mod tests {
             [(Some("0"), Framing::Empty), (Some("12"), Framing::Length), (None, Framing::Unknown)]
         {
             let settings = settings("1");
-            let target = Target::of_record("/worker", "POST").unwrap();
+            let target = Policy::built_in().routes.of_record("/worker", "POST").unwrap();
             let mut headers = Headers::default();
             if let Some(value) = value {
                 headers.set("content-length", value);

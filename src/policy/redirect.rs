@@ -4,8 +4,8 @@
 
 use super::headers::Headers;
 use super::hop_host::is_local;
+use super::method::Method;
 use super::origin::Origin;
-use super::safelist::Method;
 use url::{Position, Url};
 
 /// The most hops of one attempt (Fetch standard); one more fails it.
@@ -139,9 +139,10 @@ fn resolve(location: &str, request: Redirected<'_>) -> Option<Url> {
     usable.then_some(url)
 }
 
-/// 303, and a POST on 301 or 302, become GET; everything else keeps its method.
+/// 303 on anything but HEAD, and a POST on 301 or 302, become GET; everything else keeps its method.
 fn method_after(status: u16, method: Method) -> Method {
     match (status, method) {
+        (303, Method::Head) => Method::Head,
         (303, _) | (301 | 302, Method::Post) => Method::Get,
         _ => method,
     }
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_method_and_the_body_change_as_in_the_fetch_standard() {
-        use Method::{Get, Post, Put};
+        use Method::{Delete, Get, Head, Options, Patch, Post, Put};
         let cases = [
             (Post, 301, Get, false),
             (Post, 302, Get, false),
@@ -268,6 +269,15 @@ mod tests {
             (Get, 301, Get, false),
             (Get, 303, Get, false),
             (Get, 308, Get, false),
+            (Head, 301, Head, false),
+            (Head, 303, Head, false),
+            (Head, 307, Head, false),
+            (Patch, 302, Patch, true),
+            (Patch, 303, Get, false),
+            (Delete, 301, Delete, true),
+            (Delete, 303, Get, false),
+            (Options, 302, Options, true),
+            (Options, 308, Options, true),
         ];
         for (method, status, then, body) in cases {
             let hop = hop_from(method, status, "/x").unwrap();

@@ -42,13 +42,13 @@ impl ReplayRoom {
 
 #[cfg(test)]
 mod tests {
+    use super::super::document::Policy;
     use super::super::headers::Headers;
-    use super::super::safelist::Target;
     use super::super::settings::Settings;
     use super::*;
 
     fn plan<'s>(settings: &'s Settings, length: Option<&str>) -> Plan<'s> {
-        let target = Target::of_record("/webhook/tg", "POST").unwrap();
+        let target = Policy::built_in().routes.of_record("/webhook/tg", "POST").unwrap();
         let mut headers = Headers::default();
         if let Some(length) = length {
             headers.set("content-length", length);

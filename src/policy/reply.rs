@@ -5,7 +5,7 @@
 use super::authority::Authority;
 use super::failure::Exhausted;
 use super::headers::Field;
-use super::safelist::Method;
+use super::method::Methods;
 
 /// A complete answer of the balancer itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Reply {
         Self::text(308, "").with("location", &location)
     }
 
-    /// `404`: the path is not on the safelist.
+    /// `404`: the path has no route.
     #[must_use]
     pub fn not_forwarded(path: &str) -> Self {
         Self::text(404, &format!("route not forwarded: {path}"))
@@ -49,8 +49,7 @@ impl Reply {
 
     /// `405`: the path is known, the method is another.
     #[must_use]
-    pub fn method_not_allowed(path: &str, allowed: &[Method]) -> Self {
-        let allowed: Vec<_> = allowed.iter().map(|method| method.as_str()).collect();
+    pub fn method_not_allowed(path: &str, allowed: Methods) -> Self {
         Self::text(405, &format!("method not allowed for {path}")).with("allow", &allowed.join(", "))
     }
 
@@ -64,6 +63,12 @@ impl Reply {
     #[must_use]
     pub fn misconfigured() -> Self {
         Self::text(503, "misconfigured backends")
+    }
+
+    /// `503`: the policy document is bad.
+    #[must_use]
+    pub fn misconfigured_policy() -> Self {
+        Self::text(503, "misconfigured policy")
     }
 
     /// `503`: every attempt failed.
@@ -98,6 +103,7 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
+    use super::super::method::Method;
     use super::*;
 
     fn header<'a>(reply: &'a Reply, name: &str) -> &'a str {
@@ -116,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_405_lists_the_methods() {
-        let reply = Reply::method_not_allowed("/api/config", &[Method::Get, Method::Put]);
+        let reply = Reply::method_not_allowed("/api/config", Methods::only(Method::Get).and(Method::Put));
         assert_eq!(header(&reply, "allow"), "GET, PUT");
         assert_eq!(reply.body, b"method not allowed for /api/config");
     }

@@ -5,9 +5,11 @@
 //! by its key and the rule that it broke, never by its text.
 
 use super::config_error::{ConfigError, ConfigRule};
+use super::document::Policy;
+use super::json::Json;
 use super::number;
 use super::origin::{Origin, OriginRule};
-use super::safelist::Job;
+use super::route::{Attempts, Bounds, Timeout};
 use super::time::Millis;
 
 /// The JSON array of origins.
@@ -20,6 +22,8 @@ const LB_HEALTH_TTL_MS: &str = "LB_HEALTH_TTL_MS";
 const LB_VERSION: &str = "LB_VERSION";
 const LB_TRUST_FORWARDED_PROTO: &str = "LB_TRUST_FORWARDED_PROTO";
 const LB_REPLAY_MAX_BYTES: &str = "LB_REPLAY_MAX_BYTES";
+/// The policy document.
+pub const LB_POLICY_JSON: &str = "LB_POLICY_JSON";
 
 /// Every variable that the policy reads; no host passes it another.
 pub const VARIABLES: &[&str] = &[
@@ -32,6 +36,7 @@ pub const VARIABLES: &[&str] = &[
     LB_VERSION,
     LB_TRUST_FORWARDED_PROTO,
     LB_REPLAY_MAX_BYTES,
+    LB_POLICY_JSON,
 ];
 
 /// The effective configuration.
@@ -56,6 +61,8 @@ pub struct Settings {
     pub trust_forwarded_proto: bool,
     /// `LB_REPLAY_MAX_BYTES`: the cap of the replay copy, in bytes.
     pub replay_max_bytes: usize,
+    /// `LB_POLICY_JSON`, or what is built in; nothing where it is set, but bad.
+    pub policy: Option<Policy>,
     errors: Vec<ConfigError>,
 }
 
@@ -86,6 +93,7 @@ impl Settings {
         let trust = read_switch(LB_TRUST_FORWARDED_PROTO, var(LB_TRUST_FORWARDED_PROTO), &mut errors);
         let replay_max_bytes = var(LB_REPLAY_MAX_BYTES);
         let replay_max_bytes = read_number(LB_REPLAY_MAX_BYTES, replay_max_bytes, 1_048_576, &mut errors);
+        let policy = read_policy(var(LB_POLICY_JSON).as_deref(), &mut errors);
         Self {
             backends,
             request_timeout: Millis(request_timeout.into()),
@@ -96,6 +104,7 @@ impl Settings {
             version: version.unwrap_or_else(|| "unknown".to_owned()),
             trust_forwarded_proto: trust,
             replay_max_bytes: usize::try_from(replay_max_bytes).unwrap_or(usize::MAX),
+            policy,
             errors,
         }
     }
@@ -111,20 +120,21 @@ impl Settings {
 
     /// The clock of one attempt.
     #[must_use]
-    pub const fn timeout(&self, job: Job) -> Millis {
-        match job {
-            Job::Ordinary => self.request_timeout,
-            Job::Reconcile => self.reconcile_timeout,
-            Job::Worker => self.worker_timeout,
+    pub const fn timeout(&self, bounds: Bounds) -> Millis {
+        match bounds.timeout {
+            Timeout::Own(timeout) => timeout,
+            Timeout::Request => self.request_timeout,
+            Timeout::Reconcile => self.reconcile_timeout,
+            Timeout::Worker => self.worker_timeout,
         }
     }
 
     /// `max(1, min(the route's limit, number of origins))` of contract 2.6.
     #[must_use]
-    pub fn attempts(&self, job: Job) -> u32 {
-        let limit = match job {
-            Job::Ordinary => self.max_attempts,
-            Job::Reconcile | Job::Worker => 1,
+    pub fn attempts(&self, bounds: Bounds) -> u32 {
+        let limit = match bounds.attempts {
+            Attempts::Own(attempts) => attempts.get(),
+            Attempts::Configured => self.max_attempts,
         };
         let origins = u32::try_from(self.origins().len()).unwrap_or(u32::MAX);
         limit.min(origins).max(1)
@@ -136,26 +146,26 @@ impl Settings {
         &self.errors
     }
 
-    /// What is wrong with the origins: why there are none.
-    pub fn backend_errors(&self) -> impl Iterator<Item = &ConfigError> {
-        self.errors.iter().filter(|error| error.key() == BACKEND_ORIGINS_JSON)
+    /// What is wrong with one variable: why there are no origins, or no policy.
+    pub fn errors_of(&self, key: &'static str) -> impl Iterator<Item = &ConfigError> {
+        self.errors.iter().filter(move |error| error.key() == key)
     }
 }
 
 /// Every bad entry is named; one is enough to leave the whole list unused, so that no operator
 /// believes in a failover that is not there.
 fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends {
-    let mut fault = |index, rule| errors.push(ConfigError::new(BACKEND_ORIGINS_JSON, index, rule));
+    let mut fault = |place, rule| errors.push(ConfigError::at(BACKEND_ORIGINS_JSON, place, rule));
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-        fault(None, ConfigRule::Missing);
+        fault(String::new(), ConfigRule::Missing);
         return Backends::Unset;
     };
-    let Ok(serde_json::Value::Array(entries)) = serde_json::from_str(text) else {
-        fault(None, ConfigRule::NotAnArray);
+    let Ok(Json::Array(entries)) = Json::parse(text) else {
+        fault(String::new(), ConfigRule::NotAnArray);
         return Backends::Misconfigured;
     };
     if entries.is_empty() {
-        fault(None, ConfigRule::Empty);
+        fault(String::new(), ConfigRule::Empty);
         return Backends::Unset;
     }
     let mut origins = Vec::new();
@@ -166,7 +176,7 @@ fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends 
             Ok(origin) => origins.push(origin),
             Err(rule) => {
                 whole = false;
-                fault(Some(index), ConfigRule::Origin(rule));
+                fault(format!("[{index}]"), ConfigRule::Origin(rule));
             }
         }
     }
@@ -176,11 +186,19 @@ fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends 
     }
 }
 
+/// A blank document is none: the built-in policy stands.
+fn read_policy(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Option<Policy> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return Some(Policy::built_in());
+    };
+    Policy::read(text).map_err(|faults| errors.extend(faults)).ok()
+}
+
 fn read_number(key: &'static str, text: Option<String>, default: u32, errors: &mut Vec<ConfigError>) -> u32 {
     match text.as_deref().map(str::trim) {
         None | Some("") => default,
         Some(text) => number::parse(text).unwrap_or_else(|| {
-            errors.push(ConfigError::new(key, None, ConfigRule::Number { default }));
+            errors.push(ConfigError::new(key, ConfigRule::Number { default }));
             default
         }),
     }
@@ -191,7 +209,7 @@ fn read_switch(key: &'static str, text: Option<String>, errors: &mut Vec<ConfigE
         Some("1" | "true") => true,
         None | Some("" | "0" | "false") => false,
         Some(_) => {
-            errors.push(ConfigError::new(key, None, ConfigRule::Switch));
+            errors.push(ConfigError::new(key, ConfigRule::Switch));
             false
         }
     }
@@ -200,6 +218,11 @@ fn read_switch(key: &'static str, text: Option<String>, errors: &mut Vec<ConfigE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZeroU32;
+
+    const fn clock(timeout: Timeout) -> Bounds {
+        Bounds { timeout, ..Bounds::ORDINARY }
+    }
 
     fn settings(vars: &[(&str, &str)]) -> Settings {
         Settings::from_vars(|name| {
@@ -218,8 +241,9 @@ mod tests {
         assert_eq!(settings.errors(), []);
         assert_eq!(settings.request_timeout, Millis(10_000));
         assert_eq!(settings.max_attempts, 2);
-        assert_eq!(settings.timeout(Job::Reconcile), Millis(320_000));
-        assert_eq!(settings.timeout(Job::Worker), Millis(300_000));
+        assert_eq!(settings.timeout(clock(Timeout::Reconcile)), Millis(320_000));
+        assert_eq!(settings.timeout(clock(Timeout::Worker)), Millis(300_000));
+        assert_eq!(settings.policy, Some(Policy::built_in()));
         assert_eq!(settings.health_ttl, Millis(30_000));
         assert_eq!(settings.version, "unknown");
         assert!(!settings.trust_forwarded_proto);
@@ -305,12 +329,28 @@ mod tests {
     }
 
     #[test]
-    fn attempts_never_exceed_the_origins_and_long_jobs_have_one() {
+    fn attempts_never_exceed_the_origins_and_a_route_may_have_its_own() {
         let json = r#"["https://a.example","https://b.example"]"#;
         let settings = settings(&[(BACKEND_ORIGINS_JSON, json), (LB_MAX_ATTEMPTS, "9")]);
-        assert_eq!(settings.attempts(Job::Ordinary), 2);
-        assert_eq!(settings.attempts(Job::Worker), 1);
-        assert_eq!(settings.attempts(Job::Reconcile), 1);
+        let own = |attempts| Bounds { attempts: Attempts::Own(attempts), ..Bounds::ORDINARY };
+        assert_eq!(settings.attempts(Bounds::ORDINARY), 2);
+        assert_eq!(settings.attempts(own(NonZeroU32::MIN)), 1);
+        assert_eq!(settings.attempts(own(NonZeroU32::MAX)), 2);
+    }
+
+    #[test]
+    fn a_document_replaces_the_built_in_policy_and_a_bad_one_leaves_none() {
+        let document = r#"{"version":1,"routes":[{"path":"/x","methods":["GET"],"timeout_ms":5}]}"#;
+        let with = |document: &str| settings(&[(LB_POLICY_JSON, document)]);
+        let policy = with(document).policy.unwrap();
+        assert!(policy.routes.of_record("/x", "GET").is_some());
+        assert!(policy.routes.of_record("/ready", "GET").is_none());
+        let bad = with("{}");
+        assert_eq!(bad.policy, None);
+        assert_eq!(bad.errors_of(LB_POLICY_JSON).count(), 2);
+        for blank in ["", " \n"] {
+            assert_eq!(with(blank).policy, Some(Policy::built_in()));
+        }
     }
 
     #[test]

@@ -4,9 +4,9 @@
 use super::draws::Draws;
 use super::fence;
 use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::method::Method;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow};
-use messageweave_lb::policy::safelist::Method;
 use url::{Position, Url};
 
 const STATUSES: [u16; 8] = [301, 302, 303, 307, 308, 300, 304, 200];
@@ -20,7 +20,7 @@ pub(crate) fn check(data: &[u8]) {
     let configured: Vec<_> = CONFIGURED.iter().map(|text| Origin::parse(text).unwrap()).collect();
     let elsewhere = Origin::parse("https://elsewhere.example").unwrap();
     let shape = draws.byte();
-    let method = draws.pick(&[Method::Get, Method::Post, Method::Put]);
+    let method = draws.pick(&Method::ALL);
     let location = draws.rest();
     let headers = fields();
     let request = Redirected {

@@ -12,7 +12,7 @@ use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, HOP_BY_HOP, Headers};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
-use messageweave_lb::policy::safelist::{HEALTH_PATH, ROUTES};
+use messageweave_lb::policy::safelist::{HEALTH_PATH, SAFELIST};
 use messageweave_lb::policy::settings::Settings;
 use messageweave_lb::policy::upgrade::Scheme;
 

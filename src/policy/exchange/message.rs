@@ -2,10 +2,11 @@
 
 use super::super::failure::{Exhausted, FailureClass};
 use super::super::headers::Headers;
+use super::super::method::Method;
 use super::super::origin::Origin;
 use super::super::redirect::HopTarget;
 use super::super::reply::Reply;
-use super::super::safelist::{Method, Target};
+use super::super::routes::Target;
 use super::super::time::Millis;
 use super::super::upload::UploadStep;
 
@@ -78,7 +79,8 @@ pub struct Answer<'s> {
     /// The origin that was chosen: the value of `x-lb-backend`. Failing to add that field must
     /// never cost the answer.
     pub backend: &'s Origin,
-    /// Whether there is a body to stream (RFC 9112 section 6.3: none after 204 and 304).
+    /// Whether there is a body to stream (RFC 9112 section 6.3: none after 204 and 304, and none in
+    /// answer to HEAD).
     pub has_body: bool,
     /// How long the origin may be silent between two chunks before the body breaks off.
     pub silence: Millis,
@@ -102,12 +104,12 @@ pub struct Request<'a> {
     pub silence: Millis,
 }
 
-/// Where a request goes: the first of an attempt to a literal of the safelist, a hop to where the
-/// redirect rule allows.
+/// Where a request goes: the first of an attempt to where a route leads, a hop to where the redirect
+/// rule allows.
 #[derive(Debug, Clone, Copy)]
 pub enum Destination<'a> {
     /// The first request of an attempt.
-    Safelisted(&'a Origin, &'a Target),
+    Routed(&'a Origin, &'a Target),
     /// A redirect hop.
     Hop(&'a HopTarget),
 }
@@ -117,7 +119,7 @@ impl<'a> Destination<'a> {
     #[must_use]
     pub const fn origin(self) -> &'a Origin {
         match self {
-            Self::Safelisted(origin, _) => origin,
+            Self::Routed(origin, _) => origin,
             Self::Hop(target) => target.origin(),
         }
     }
@@ -126,7 +128,7 @@ impl<'a> Destination<'a> {
     #[must_use]
     pub fn path_with_query(self) -> &'a str {
         match self {
-            Self::Safelisted(_, target) => target.path_with_query(),
+            Self::Routed(_, target) => target.path_with_query(),
             Self::Hop(target) => target.path_with_query(),
         }
     }

@@ -19,6 +19,7 @@ pub use message::{Action, Answer, BACKEND_FIELD, Destination, Event, Request, Re
 
 use super::event::{Attempt, Event as LogEvent};
 use super::failure::{Exhausted, Failure, FailureClass};
+use super::method::Method;
 use super::origin::Origin;
 use super::plan::Plan;
 use super::redirect::{self, Hop, MAX_HOPS, Redirected};
@@ -94,7 +95,7 @@ impl<'s> Exchange<'s> {
         match &self.hop {
             None => Request {
                 method: self.plan.target.method(),
-                destination: Destination::Safelisted(self.origin, &self.plan.target),
+                destination: Destination::Routed(self.origin, &self.plan.target),
                 headers: &self.plan.headers,
                 body: !self.upload.is_empty(),
                 silence: self.plan.timeout,
@@ -237,6 +238,7 @@ impl<'s> Exchange<'s> {
     }
 
     fn answer(&mut self, head: ResponseHead) -> Action<'s> {
+        let has_body = self.request().method != Method::Head && !matches!(head.status, 204 | 304);
         self.state = State::Answered;
         self.upload.forget();
         let mut headers = head.headers;
@@ -246,7 +248,7 @@ impl<'s> Exchange<'s> {
             status: head.status,
             headers,
             backend: self.origin,
-            has_body: !matches!(head.status, 204 | 304),
+            has_body,
             silence: self.plan.timeout,
         })
     }
