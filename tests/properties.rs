@@ -36,6 +36,19 @@ proptest! {
     }
 
     #[test]
+    fn the_address_is_the_one_from_the_right(
+        hops in 0_u8..4,
+        lines in r"((([0-9]{1,3}\.){3}[0-9]{1,3}|\[?(::ffff:)?[0-9a-f:.]{2,20}\]?|unknown|)(%[a-z0-9]{0,3})?(:[0-9]{1,5})?[, \n]{0,2}){0,5}",
+    ) {
+        invariants::client_address(&[&[hops], lines.as_bytes()].concat());
+    }
+
+    #[test]
+    fn a_limiter_counts_every_request_whatever_the_clock_does(requests in vec(any::<u8>(), 0..400)) {
+        invariants::limit(&requests);
+    }
+
+    #[test]
     fn an_exchange_keeps_every_rule_whatever_happens(events in vec(any::<u8>(), 0..400)) {
         invariants::exchange(&events);
     }
@@ -48,6 +61,8 @@ fn every_seed_of_the_fuzz_targets_keeps_the_invariants() {
         ("request_head", invariants::request_head),
         ("location", invariants::location),
         ("exchange", invariants::exchange),
+        ("client_address", invariants::client_address),
+        ("limit", invariants::limit),
     ] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
         let seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -22,3 +22,13 @@ pub fn location(data: &[u8]) {
 pub fn exchange(data: &[u8]) {
     invariants::exchange(data);
 }
+
+/// Any lines of `x-forwarded-for`.
+pub fn client_address(data: &[u8]) {
+    invariants::client_address(data);
+}
+
+/// Any sequence of keys and clocks against the rate limiter.
+pub fn limit(data: &[u8]) {
+    invariants::limit(data);
+}

@@ -95,7 +95,7 @@ impl Reply {
             .with("content-length", &length)
     }
 
-    fn with(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.as_bytes().to_vec()));
         self
     }
