@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-targets=(origin request_head location exchange client_address limit)
+targets=(origin request_head location exchange client_address limit policy)
 runs=${FUZZ_RUNS:-20000}
 seconds=${FUZZ_SECONDS:-60}
 seed=${FUZZ_SEED:-1}

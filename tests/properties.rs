@@ -5,6 +5,7 @@ mod invariants;
 
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, proptest};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -17,14 +18,36 @@ proptest! {
     }
 
     #[test]
-    fn only_literals_of_the_safelist_are_forwarded(
+    fn only_what_a_route_takes_is_forwarded(
         request in r"(GET|PUT|POST|[a-zA-Z]{0,5}) (/ready|/worker|/|/api/config|/healthz-worker)?[/.?#%a-z0-9]{0,8}",
         connection in r"(https?|other) ?[a-zA-Z0-9.:@%\[\]]{0,12}",
         origins in r#"(\["https://a.example"\]|\["https://a","https://b"\]|[\[\]{}",a-z:/]{0,10})"#,
-        variables in "(LB_TRUST_FORWARDED_PROTO=[01]|LB_MAX_ATTEMPTS=[0-9]{0,3}| )",
+        variables in r#"(LB_TRUST_FORWARDED_PROTO=[01]|LB_MAX_ATTEMPTS=[0-9]{0,3}| |LB_POLICY_JSON=\{"version":1,"routes":\[\{"prefix":"/","methods":\["GET"\]\},\{"path":"/ready","methods":\["PUT"\]\}\]\}|LB_POLICY_JSON=[a-z{}]{0,3})"#,
         fields in "((host|connection|x-forwarded-proto|cookie|te|spin-a|content-length): ?[a-z0-9,]{0,8}\n){0,5}",
     ) {
         invariants::request_head([request, connection, origins, variables, fields].join("\n").as_bytes());
+    }
+
+    #[test]
+    fn a_path_finds_its_row_and_passes_the_fence_or_has_no_route(
+        path in r"(/(a|b|a/b|feeds))?(/[a-c.%;\\]{0,4}|/%[0-9a-fA-F]{1,2}|//|/[\x00-\x7f\u{80}-\u{ff}]{0,2}){0,4}",
+        method in "(GET|HEAD|PUT|TRACE)",
+        prefixes in vec("(|a/|b/|a/b/|a/b/c/|feeds/)", 1..5),
+        exact in vec("(a|b|a/b|a/b/c)", 0..4),
+    ) {
+        let prefixes = prefixes.iter().map(|text| format!(r#"{{"prefix":"/{text}","methods":["GET","HEAD"]}}"#));
+        let exact = exact.iter().map(|text| format!(r#"{{"path":"/{text}","methods":["PUT"]}}"#));
+        let rows: BTreeSet<_> = prefixes.chain(exact).collect();
+        let rows = rows.into_iter().collect::<Vec<_>>().join(",");
+        let document = format!(r#"{{"version":1,"routes":[{rows}]}}"#);
+        invariants::policy(format!("{path}\n{method}\n{document}").as_bytes());
+    }
+
+    #[test]
+    fn a_document_is_read_or_refused_whatever_it_holds(
+        document in r#"[{]"version":[12],"routes":[\[{]"?(path|prefix|methods|limit)?"?:?"?[/a-z.%]{0,4}"?[,\]}"]{0,3}(,"limits":[{]"[a-z]?":[{]"(key|limit)":"?(ip|1)?"?[}]{0,3})?[\]}]{0,3}"#,
+    ) {
+        invariants::policy(format!("/a\nGET\n{document}").as_bytes());
     }
 
     #[test]
@@ -61,6 +84,7 @@ fn every_seed_of_the_fuzz_targets_keeps_the_invariants() {
         ("request_head", invariants::request_head),
         ("location", invariants::location),
         ("exchange", invariants::exchange),
+        ("policy", invariants::policy),
         ("client_address", invariants::client_address),
         ("limit", invariants::limit),
     ] {

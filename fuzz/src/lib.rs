@@ -32,3 +32,8 @@ pub fn client_address(data: &[u8]) {
 pub fn limit(data: &[u8]) {
     invariants::limit(data);
 }
+
+/// Any path, method and policy document.
+pub fn policy(data: &[u8]) {
+    invariants::policy(data);
+}

@@ -16,6 +16,8 @@ mod ledger;
 mod limit;
 mod location;
 mod origin;
+mod path;
+mod policy;
 mod request_head;
 mod shell;
 
@@ -24,4 +26,5 @@ pub(crate) use exchange::check as exchange;
 pub(crate) use limit::check as limit;
 pub(crate) use location::check as location;
 pub(crate) use origin::check as origin;
+pub(crate) use policy::check as policy;
 pub(crate) use request_head::check as request_head;

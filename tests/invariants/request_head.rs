@@ -4,15 +4,16 @@
 //! GET /ready?a=1
 //! https lb.example          the scheme (http, https, anything else: unknown), the authority if any
 //! ["https://a.example"]     BACKEND_ORIGINS_JSON
-//! LB_MAX_ATTEMPTS=3         more variables, separated by blanks
+//! LB_MAX_ATTEMPTS=3         more variables, separated by blanks, LB_POLICY_JSON too
 //! cookie: a=b               fields, to the end
 //! ```
 
+use super::path::{self, Row};
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, HOP_BY_HOP, Headers};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
-use messageweave_lb::policy::safelist::{HEALTH_PATH, SAFELIST};
+use messageweave_lb::policy::safelist::HEALTH_PATH;
 use messageweave_lb::policy::settings::Settings;
 use messageweave_lb::policy::upgrade::Scheme;
 
@@ -25,7 +26,8 @@ struct Input {
     settings: Settings,
 }
 
-/// Whatever comes, only a literal of the safelist goes out, over https, to a configured origin.
+/// Whatever comes, only a path that a route of the policy takes goes out, over https, to a configured
+/// origin.
 pub(crate) fn check(data: &[u8]) {
     let input = Input::read(data);
     let head = RequestHead {
@@ -83,6 +85,10 @@ impl Input {
         (if path.is_empty() { "/" } else { path }, query)
     }
 
+    fn row(&self) -> Option<Row<'_>> {
+        path::row(&self.settings.policy.as_ref()?.routes, self.path_and_query().0)
+    }
+
     /// The host's scheme, unless a terminator is trusted that speaks for itself.
     fn assert_https(&self) {
         let mut forwarded = self.fields.iter().filter(|(name, _)| name == "x-forwarded-proto");
@@ -99,10 +105,11 @@ impl Input {
     fn assert_forwarded(&self, plan: &Plan<'_>) {
         self.assert_https();
         let (path, query) = self.path_and_query();
-        let route = ROUTES.iter().find(|route| route.path == path).expect("a literal of the safelist");
-        assert_eq!(plan.target.path(), route.path);
+        let route = self.row().expect("a route of the policy");
+        assert_eq!(plan.target.path(), path);
         assert_eq!(plan.target.method().as_str(), self.method);
-        assert!(route.methods.contains(&plan.target.method()));
+        assert!(route.methods.contain(plan.target.method()));
+        assert_eq!(plan.timeout, self.settings.timeout(route.bounds));
         let rest = query.map(|query| format!("?{query}")).unwrap_or_default();
         assert_eq!(plan.target.path_with_query(), format!("{path}{rest}"));
 
@@ -141,13 +148,18 @@ impl Input {
             400 => assert_eq!(reply.body, b"malformed host"),
             404 => {
                 assert_eq!(reply.body, format!("route not forwarded: {path}").into_bytes());
-                assert!(path != HEALTH_PATH && ROUTES.iter().all(|route| route.path != path));
+                assert!(path != HEALTH_PATH && self.row().is_none());
             }
             405 => {
                 let allow = field("allow").expect("a 405 says what is allowed");
                 assert!(!allow.split(", ").any(|method| method == self.method));
+                assert!(path == HEALTH_PATH || self.row().is_some_and(|row| row.methods.join(", ") == allow));
             }
-            503 => assert!(self.settings.origins().is_empty()),
+            503 if self.settings.policy.is_none() => assert_eq!(reply.body, b"misconfigured policy"),
+            503 => {
+                assert_eq!(reply.body, b"misconfigured backends");
+                assert!(self.settings.origins().is_empty() && self.row().is_some());
+            }
             status => panic!("no such reply: {status}"),
         }
     }
