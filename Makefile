@@ -6,6 +6,11 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
+# The recipes and the tests look for what was built under target/: what a user's own setting would move
+# elsewhere would be missing there, or worse, old.
+override export CARGO_TARGET_DIR := $(CURDIR)/target
+unexport CARGO_BUILD_TARGET
+
 COMPONENT := dist/messageweave-lb.wasm
 SERVICE := dist/messageweave-lb-p3.wasm
 HOST := target/release/messageweave-lb
