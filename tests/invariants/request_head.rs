@@ -37,7 +37,7 @@ pub(crate) fn check(data: &[u8]) {
     };
     match admit(&input.settings, head) {
         Decision::Forward(plan) => input.assert_forwarded(&plan),
-        Decision::Health => {
+        Decision::Health(_) => {
             assert_eq!((input.method.as_str(), input.path_and_query().0), ("GET", HEALTH_PATH));
             input.assert_https();
         }

@@ -5,6 +5,7 @@ use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::exchange::{Action, Event, Exchange, ResponseHead};
 use messageweave_lb::policy::failure::FailureClass;
 use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::health::accept::Form;
 use messageweave_lb::policy::health::{HealthCache, Step, Verdict};
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::settings::Settings;
@@ -26,7 +27,7 @@ pub extern "C" fn drive(now: u64, dice: u64) -> u32 {
     };
     match admit(&settings, head) {
         Decision::Reply(reply) => reply.status.into(),
-        Decision::Health => health(&settings, Millis(now)),
+        Decision::Health(form) => health(&settings, form, Millis(now)),
         Decision::Forward(plan) => match Exchange::start(*plan, Millis(now), dice) {
             Some((exchange, action)) => run(exchange, &action, Millis(now)),
             None => 0,
@@ -34,14 +35,14 @@ pub extern "C" fn drive(now: u64, dice: u64) -> u32 {
     }
 }
 
-fn health(settings: &Settings, now: Millis) -> u32 {
+fn health(settings: &Settings, form: Form, now: Millis) -> u32 {
     let mut cache = HealthCache::new();
     if let Step::Probe(places) = cache.step(settings, now, now) {
         for index in places {
             cache.record(index, Verdict::DOWN, now);
         }
     }
-    u32::try_from(cache.view(settings).body.len()).unwrap_or(u32::MAX)
+    u32::try_from(cache.view(settings, form).body.len()).unwrap_or(u32::MAX)
 }
 
 fn run(mut exchange: Exchange<'_>, first: &Action<'_>, now: Millis) -> u32 {

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, Exchange};
 use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::health::accept::Form;
 use messageweave_lb::policy::health::{Step as Next, Verdict};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
@@ -43,7 +44,7 @@ async fn answer(world: &World, request: &Request, client: &mut Client) -> Outcom
     };
     let reply = match admit(settings, head) {
         Decision::Reply(reply) => reply,
-        Decision::Health => health(world).await,
+        Decision::Health(form) => health(world, form).await,
         Decision::Forward(plan) => {
             let dice = world.dice(&plan);
             let Some((exchange, action)) = Exchange::start(*plan, world.now(), dice) else {
@@ -65,7 +66,7 @@ async fn answer(world: &World, request: &Request, client: &mut Client) -> Outcom
 }
 
 /// The health view: whatever is due is probed at once.
-async fn health(world: &World) -> Reply {
+async fn health(world: &World, form: Form) -> Reply {
     let mut cache = world.health.lock().await;
     let since = world.now();
     // The lock is held throughout: nobody else's probe is ever waited for.
@@ -78,7 +79,7 @@ async fn health(world: &World) -> Reply {
             cache.record(index, verdict, at);
         }
     }
-    cache.view(&world.settings)
+    cache.view(&world.settings, form)
 }
 
 async fn probe(world: &World, index: usize) -> Verdict {
