@@ -80,8 +80,8 @@ impl Reply {
 
     /// The health view as a page, under that content security policy. It has no `vary`, and neither
     /// has the JSON: RFC 9110 section 12.5.5 is about answers that a cache may keep.
-    pub(super) fn html(status: u16, policy: &str, body: String) -> Self {
-        Self::new(status, HTML, body.into_bytes()).with("content-security-policy", policy)
+    pub(super) fn html(status: u16, policy: &str, body: Vec<u8>) -> Self {
+        Self::new(status, HTML, body).with("content-security-policy", policy)
     }
 
     fn text(status: u16, body: &str) -> Self {
