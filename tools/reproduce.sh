@@ -26,6 +26,10 @@ build first one-home
 build second/at/another/depth another-cargo-home
 
 mv "$room/second/at/another/depth.sums" "$room/second.sums"
+if grep -alF -e "$PWD/" -e "$home/" -e "$room/" "${artifacts[@]}" "${artifacts[@]/#/$room/first/}"; then
+  echo "these hold a path of this machine" >&2
+  exit 1
+fi
 diff "$room/first.sums" "$room/second.sums" || { echo "two clean builds differ" >&2; exit 1; }
 sha256sum --quiet --check "$room/first.sums" || { echo "dist/ is not what a clean build makes" >&2; exit 1; }
 cat "$room/first.sums"
