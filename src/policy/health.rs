@@ -2,6 +2,7 @@
 //!
 //! The cache is a value that the shell keeps as long as its host keeps the instance. Requests that
 //! share it share its probes: at most one per origin is in flight. Forwarding never looks at it.
+//! What is shown is JSON, or a page to who prefers one (`accept`, `page`).
 
 pub mod accept;
 mod page;
