@@ -45,7 +45,9 @@ pub(crate) struct EnvironmentArguments {
 
 #[derive(Args)]
 pub(crate) struct ServeArguments {
-    /// The component to run [default: dist/messageweave-lb.wasm of the project].
+    /// The component to run, of wasi:http 0.2 (dist/messageweave-lb.wasm) or 0.3
+    /// (dist/messageweave-lb-p3.wasm) [default: messageweave-lb.wasm beside the executable, else in
+    /// dist/ of the project].
     #[arg(long, value_name = "FILE")]
     pub(crate) component: Option<PathBuf>,
     /// Address to listen on, plain http and TLS alike; port 0 takes a free one. Repeatable.
@@ -84,7 +86,7 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "COUNT", default_value = "100",
           value_parser = clap::value_parser!(u32).range(1..=2000))]
     pub(crate) max_head_fields: u32,
-    /// Time for the TLS handshake, and then for a request head from its first byte.
+    /// Time for the TLS handshake, and then for each request head from its first byte.
     #[arg(long, value_name = "MS", default_value = "10000")]
     pub(crate) head_timeout_ms: NonZeroU64,
     /// Time that a kept-alive connection may stay idle between requests.

@@ -58,6 +58,10 @@ impl State {
         }
     }
 
+    pub(super) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
+    }
+
     pub(super) fn departures(&mut self) -> &mut Departures {
         &mut self.departures
     }

@@ -49,7 +49,7 @@ impl Source {
         let mut variables =
             Variables::load(&self.arguments.environment).map_err(|error| error.to_string())?;
         if let Some(demo) = &self.demo {
-            demo.configure(&mut variables);
+            demo.configure(&mut variables, &self.arguments.environment)?;
         }
         eprint!("{}", check::report_of(&variables));
         let upstream = Upstream::new(trusted, &self.arguments.resolve);

@@ -65,8 +65,20 @@ impl Template {
         let state = State::new(&self.variables, self.upstream.clone(), self.engine.memory);
         let mut store = Store::new(self.engine.pre.engine(), state);
         store.limiter(|state| state.limits());
+        lift_limits_on_handles(&mut store);
         let guest = self.engine.pre.instantiate_async(&mut store).await?;
         Ok((store, guest))
+    }
+}
+
+/// By default wasmtime traps a store that has 100 000 handles alive, and a request with an upload takes
+/// a dozen. Here the requests of all connections may meet in one store: what bounds them is its
+/// linear memory.
+fn lift_limits_on_handles(store: &mut Store<State>) {
+    store.set_max_component_handles(usize::MAX);
+    store.data_mut().table().set_max_capacity(usize::MAX);
+    if let Some(table) = store.concurrent_resource_table() {
+        table.set_max_capacity(usize::MAX);
     }
 }
 
@@ -85,7 +97,7 @@ impl Service {
         made.map(drop).map_err(|error| format!("--component: {error:#}"))
     }
 
-    /// Hands a request to the instance that has the most room. Dropping this future takes the
+    /// Hands a request to the instance that has the fewest. Dropping this future takes the
     /// requests to origins along; dropping the answer's body ends that of its origin.
     pub(crate) async fn answer(
         &self,
@@ -96,8 +108,8 @@ impl Service {
         let (_here, client) = watch::channel(());
         let (delivered_sender, delivered) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let worker = self.workers.iter().max_by_key(|worker| worker.room()).ok_or(Fault)?;
-        let place = worker.place().await.ok_or(Fault)?;
+        let worker = self.workers.iter().min_by_key(|worker| worker.load()).ok_or(Fault)?;
+        let place = worker.place();
         worker.hand(Call { scheme, request, client, delivered, answer, place });
         match answered.await {
             Ok(Ok(Answered { response, life })) => {
