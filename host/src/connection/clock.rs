@@ -139,6 +139,7 @@ impl Clock {
         self.locked(|state| {
             state.in_flight += 1;
             state.framing.head_was_read(content);
+            state.look(false);
         });
         InFlight(self)
     }

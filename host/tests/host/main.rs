@@ -22,6 +22,7 @@ mod h2_origins;
 mod origin;
 mod process;
 mod requests;
+mod shared;
 mod signals;
 mod slow_h2;
 mod trust;
