@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::journal::LogFormat;
 use crate::upstream::Route;
 use crate::world::World;
 
@@ -71,7 +72,25 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) demo: bool,
     #[command(flatten)]
+    pub(crate) reports: Reports,
+    #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+/// What the host tells of its work.
+#[derive(Args, Clone, Copy)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct Reports {
+    /// How lines on standard error are written; json: one object per line.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub(crate) log: LogFormat,
+    /// Write a line per request on standard output, in the format of --log: method, path (without
+    /// query), status, origin, attempts, milliseconds.
+    #[arg(long)]
+    pub(crate) access_log: bool,
+    /// Serve counters and durations at http://ADDR/metrics, as Prometheus reads them.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 /// What a client may ask of the host.

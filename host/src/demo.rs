@@ -13,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::arguments::{EnvironmentArguments, ServeArguments};
 use crate::environment::Variables;
+use crate::journal::{self, Level};
 use crate::tls::Identity;
 use backend::{Backend, STOP_PATH};
 
@@ -61,7 +62,8 @@ impl Demo {
     ) -> Result<(), String> {
         refuse_given_origins(arguments)?;
         if variables.get(BACKEND_ORIGINS_JSON).is_some() {
-            eprintln!("messageweave-lb: --demo: {BACKEND_ORIGINS_JSON} of the environment is not used");
+            let text = format_args!("--demo: {BACKEND_ORIGINS_JSON} of the environment is not used");
+            journal::say(Level::Warn, &text);
         }
         let origins: Vec<_> = self.ports.iter().map(|port| format!("\"https://localhost:{port}\"")).collect();
         variables.set(BACKEND_ORIGINS_JSON, &format!("[{}]", origins.join(",")));

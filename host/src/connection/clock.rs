@@ -18,6 +18,7 @@ use super::framing::{Content, Framing};
 use super::socket::Socket;
 use crate::arguments::Limits;
 use crate::instance::ResponseBody;
+use crate::record::Ending;
 
 /// How long an HTTP/1 client may take to end its side once hyper has been told to close.
 pub(super) const GOODBYE: Duration = Duration::from_secs(1);
@@ -217,8 +218,13 @@ pub(super) struct InFlight(Arc<Clock>);
 
 impl InFlight {
     /// `delimiter` is the socket whose end is the body's end, where nothing else is.
-    pub(super) fn until_end_of(self, body: ResponseBody, delimiter: Option<Socket>) -> Counted {
-        Counted { body, delimiter, _in_flight: self }
+    pub(super) fn until_end_of(
+        self,
+        body: ResponseBody,
+        delimiter: Option<Socket>,
+        ending: Ending,
+    ) -> Counted {
+        Counted { body, delimiter, _ending: ending, _in_flight: self }
     }
 }
 
@@ -232,6 +238,7 @@ impl Drop for InFlight {
 pub(super) struct Counted {
     body: ResponseBody,
     delimiter: Option<Socket>,
+    _ending: Ending,
     _in_flight: InFlight,
 }
 

@@ -26,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::front;
+use crate::record::Ending;
 use crate::serve::Host;
 pub(crate) use clock::Clock;
 use clock::{GOODBYE, InFlight, Verdict};
@@ -152,9 +153,15 @@ async fn answer(
     delimiter: Option<Socket>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
     request.extensions_mut().insert(clock);
+    let record = host.observers().begin(&request);
+    if let Some(record) = &record {
+        request.extensions_mut().insert(Arc::clone(record));
+    }
+    let ending = Ending::of(record);
     let response = front::respond(host.instances(), scheme, host.limits(), request).await;
     let delimiter = delimiter.filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
-    Ok(response.map(|body| in_flight.until_end_of(body, delimiter)))
+    let ending = ending.with(response.status());
+    Ok(response.map(|body| in_flight.until_end_of(body, delimiter, ending)))
 }
 
 /// How hyper frames the content of a request that it has just read.

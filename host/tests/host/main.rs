@@ -21,6 +21,7 @@ mod framing;
 mod h2_origins;
 mod origin;
 mod process;
+mod reports;
 mod requests;
 mod shared;
 mod signals;

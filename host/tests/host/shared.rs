@@ -16,7 +16,7 @@ use crate::process::{Host, until};
 use crate::trust::Authority;
 
 /// Together more than wasmtime gives a store handles for by default.
-const CONNECTIONS: usize = 80;
+const CONNECTIONS: usize = 150;
 const STREAMS: usize = 120;
 
 /// An origin of h2 that takes each upload to its end and answers when it is told to.
@@ -28,7 +28,7 @@ async fn patient(authority: &Authority, arrived: Arc<Semaphore>, go: watch::Rece
             let Ok(stream) = acceptor.accept(stream).await else { return };
             let mut builder = h2::server::Builder::new();
             builder.max_concurrent_streams(u32::MAX).initial_connection_window_size(1 << 30);
-            let mut connection = builder.handshake::<_, Bytes>(stream).await.unwrap();
+            let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await else { return };
             while let Some(Ok((_, mut answer))) = connection.accept().await {
                 arrived.add_permits(1);
                 let mut go = go.clone();

@@ -16,7 +16,7 @@ use wasmtime_wasi_http::p3::bindings::http::types;
 use wasmtime_wasi_http::p3::bindings::{Service as Guest, ServicePre};
 use wasmtime_wasi_http::{WasiHttp, WasiHttpView};
 
-use super::answer::Fault;
+use super::answer::{Client, Fault};
 use super::request_body::RequestBody;
 use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
 use super::state::State;
@@ -24,6 +24,7 @@ use crate::environment::Variables;
 use crate::upstream::Upstream;
 use call::{Answered, Call};
 pub(super) use client::Departures;
+use client::Present;
 use worker::Worker;
 
 /// The compiled component, ready to be instantiated; the same for every configuration.
@@ -102,10 +103,12 @@ impl Service {
     pub(crate) async fn answer(
         &self,
         scheme: Scheme,
-        request: Request<RequestBody>,
+        mut request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, Fault> {
         let (method, version) = (request.method().clone(), request.version());
+        let Client { record, .. } = Client::of(&mut request);
         let (_here, client) = watch::channel(());
+        let client = Present { client, record };
         let (delivered_sender, delivered) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
         let worker = self.workers.iter().min_by_key(|worker| worker.load()).ok_or(Fault)?;
