@@ -8,6 +8,8 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod attacks_h1;
+mod attacks_h2;
 mod check;
 mod client;
 mod connections;
