@@ -182,11 +182,11 @@ async fn a_client_that_floods_and_does_not_read_is_read_no_further() {
         let flood = one.repeat(10_000);
         // Either the host stops reading or it ends the connection: it does not take it all.
         let taken = async {
-            let mut megabytes = 0;
-            while megabytes < 300 && stream.write_all(&flood).await.is_ok() {
-                megabytes += 1;
+            let mut floods = 0;
+            while floods < 300 && stream.write_all(&flood).await.is_ok() {
+                floods += 1;
             }
-            megabytes
+            floods
         };
         let taken = timeout(PATIENCE, taken).await;
         assert!(taken.is_err() || taken.as_ref().is_ok_and(|taken| *taken < 300), "{what}: {taken:?}");
