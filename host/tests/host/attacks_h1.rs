@@ -92,7 +92,12 @@ async fn an_ambiguous_head_is_refused_and_reaches_no_origin() {
         ),
         ("a quoted coding", POST, "transfer-encoding: \"chunked\"\r\n", 400),
         ("an empty coding", POST, "transfer-encoding:\r\ncontent-length: 2\r\n", 400),
-        ("an empty item before the coding", POST, "transfer-encoding: , chunked\r\n", 501),
+        (
+            "an empty item before the coding",
+            POST,
+            "connection: close\r\ntransfer-encoding: , chunked\r\n",
+            501,
+        ),
         ("a space before the colon", POST, "transfer-encoding : chunked\r\ncontent-length: 2\r\n", 400),
         ("a folded line", POST, "x-a: 1\r\n transfer-encoding: chunked\r\ncontent-length: 2\r\n", 400),
         ("a bare CR in a value", GET, "x-a: 1\r2\r\n", 400),
@@ -181,7 +186,10 @@ async fn a_badly_framed_body_ends_whole_nowhere() {
         ("a long trailer section", &format!("2\r\nhi\r\n0\r\nx-t: {long}\r\n\r\n")),
     ] {
         let request = format!("{CHUNKED}\r\n{body}{SMUGGLED}");
-        assert_eq!(statuses(&host, request.as_bytes()).await, [400], "{what}");
+        let statuses = statuses(&host, request.as_bytes()).await;
+        // What comes behind a refusal unread may have the client's system drop the answer.
+        let is_lost = statuses.is_empty() && body.len() > 50_000;
+        assert!(statuses == [400] || is_lost, "{what}: {statuses:?}");
         let seen = String::from_utf8(std::mem::take(&mut *seen.lock().unwrap())).unwrap();
         assert!(!seen.ends_with("0\r\n\r\n") && !seen.contains("/api/status"), "{what}: {seen}");
     }
@@ -196,8 +204,7 @@ async fn a_body_that_promises_more_than_comes_is_408_and_ends_whole_nowhere() {
     ] {
         assert_eq!(statuses(&host, request.as_bytes()).await, [408], "{request}");
         let seen = String::from_utf8(std::mem::take(&mut *seen.lock().unwrap())).unwrap();
-        // What looks like a last chunk is content there.
-        assert!(!is_whole(&seen) || seen.contains("\r\n9\r\nhi\r\n0\r\n\r\n\r\n"), "{seen}");
+        assert!(!is_whole(&seen), "{seen}");
     }
 }
 

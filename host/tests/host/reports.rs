@@ -1,12 +1,13 @@
 //! What the host tells of its work: the log, the access log, the metrics.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::client;
 use crate::origin::{self, Origin, keep_answering, ok, read_head, write};
-use crate::process::{Host, Setup, until};
+use crate::process::{Host, PATIENCE, Setup, until};
 use crate::trust::Authority;
 
 /// Both builds.
@@ -59,6 +60,7 @@ async fn a_start_tells_the_effective_settings_on_one_line_without_a_secret() {
         .flag("--env", "LB_MAX_ATTEMPTS=3")
         .flag("--max-head-fields", "77")
         .start();
+    host.says("LB_REPLAY_MAX_BYTES=", 1).await;
     let stderr = host.stderr();
     let line = stderr.lines().find(|line| line.starts_with("messageweave-lb: serving ")).unwrap();
     for part in [
@@ -72,6 +74,7 @@ async fn a_start_tells_the_effective_settings_on_one_line_without_a_secret() {
         assert!(line.contains(part), "{part} in {line}");
     }
     let bad = Setup::new().flag("--env", r#"BACKEND_ORIGINS_JSON=["https://u:s3cret@a.example"]"#).start();
+    bad.says("LB_REPLAY_MAX_BYTES=", 1).await;
     assert!(!bad.stderr().contains("s3cret") && bad.stderr().contains("origins=[]"), "{}", bad.stderr());
 }
 
@@ -88,7 +91,7 @@ async fn every_line_of_a_json_log_is_an_object_with_the_fields_that_it_has() {
         assert_eq!(post(&host, "/worker?token=s3cret").await, 503);
         host.says("all backends failed", 1).await;
         host.signal(rustix::process::Signal::HUP);
-        host.says("reloaded", 1).await;
+        until("a reload", || host.stderr().contains("reloaded") && host.stderr().ends_with("}\n")).await;
         let lines = objects(&host.stderr());
         assert!(lines.iter().all(|line| line["level"].is_string() && line["message"].is_string()));
         let failed = json!({
@@ -192,8 +195,9 @@ async fn metrics_count_requests_attempts_failovers_and_failures_under_closed_lab
         }
         // An answer is counted when it has been taken, which its client may see first.
         let all = r#"requests_total{route="/ready",status="200"} 12"#;
+        let start = Instant::now();
         let mut text = scrape(&host).await;
-        while !text.contains(all) {
+        while !text.contains(all) && start.elapsed() < PATIENCE {
             text = scrape(&host).await;
         }
         let value = |name: &str| -> u64 {
