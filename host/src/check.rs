@@ -37,22 +37,23 @@ pub(crate) fn run(arguments: CheckArguments) -> ExitCode {
     }
 }
 
-/// What `check` prints, which `serve` prints at start too.
-pub(crate) fn report_of(variables: &Variables) -> String {
-    report(&settings(variables))
-}
-
 /// Whether a configuration of Envoy has clusters for these origins.
 fn rendered_for(file: &Path, settings: &Settings) -> Result<(), String> {
     let rendered = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     envoy::differs(&rendered, settings)
 }
 
-fn settings(variables: &Variables) -> Settings {
+pub(crate) fn settings(variables: &Variables) -> Settings {
     Settings::from_vars(|name| variables.get(name))
 }
 
-fn report(settings: &Settings) -> String {
+/// What `check` prints, which Envoy's runner prints at start too.
+pub(crate) fn report_of(variables: &Variables) -> String {
+    report(&settings(variables))
+}
+
+/// What `check` prints, and `serve` at start.
+pub(crate) fn report(settings: &Settings) -> String {
     if !settings.errors().is_empty() {
         return settings
             .errors()

@@ -9,6 +9,9 @@ use super::safelist::{Method, Target};
 use super::settings::ConfigError;
 use std::fmt;
 
+pub(super) const ATTEMPT_FAILED: &str = "attempt failed: ";
+pub(super) const REQUEST_EXHAUSTED: &str = "all backends failed: ";
+
 /// One line of the log.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -55,8 +58,8 @@ impl Event<'_> {
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::AttemptFailed(attempt) => write!(f, "attempt failed: {attempt}"),
-            Self::RequestExhausted(attempt) => write!(f, "all backends failed: {attempt}"),
+            Self::AttemptFailed(attempt) => write!(f, "{ATTEMPT_FAILED}{attempt}"),
+            Self::RequestExhausted(attempt) => write!(f, "{REQUEST_EXHAUSTED}{attempt}"),
             Self::Misconfigured(error) => write!(f, "misconfigured: {error}"),
         }
     }

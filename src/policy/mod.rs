@@ -16,7 +16,7 @@
 //! | [`failure`] | the closed set of failures and the text of the 503 |
 //! | [`health`] | the aggregate health view and its cache |
 //! | [`reply`] | the balancer's own answers, word for word |
-//! | [`event`] | the log lines |
+//! | [`event`], [`log_line`] | what is logged, and its lines |
 //! | [`time`] | milliseconds, handed in |
 
 pub mod admission;
@@ -26,6 +26,7 @@ pub mod exchange;
 pub mod failure;
 pub mod headers;
 pub mod health;
+pub mod log_line;
 pub mod number;
 pub mod origin;
 pub mod plan;
