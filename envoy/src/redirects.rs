@@ -13,28 +13,21 @@ use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
 use messageweave_lb::policy::safelist::Method;
-use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::{Action, Status};
 
 /// Envoy's metadata of the endpoint that a try went to.
 pub(crate) const ENDPOINT: [&str; 5] =
     ["xds", "upstream_host_metadata", "filter_metadata", METADATA, METADATA_ORIGIN];
 
-/// One try.
-pub(crate) struct TryAnswer;
-
-impl Context for TryAnswer {}
-
-impl HttpContext for TryAnswer {
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        let status = hostcalls::field(Section::Response, ":status").unwrap_or_default();
-        if status.starts_with(b"3") {
-            // A call that fails leaves a redirect that the router does not follow.
-            let _ = rewrite(&status);
-        }
-        let _ = drop_nominated();
-        Action::Continue
+/// The answer of one try, of which nothing need be known but itself.
+pub(crate) fn judge() -> Action {
+    let status = hostcalls::field(Section::Response, ":status").unwrap_or_default();
+    if status.starts_with(b"3") {
+        // A call that fails leaves a redirect that the router does not follow.
+        let _ = rewrite(&status);
     }
+    let _ = drop_nominated();
+    Action::Continue
 }
 
 /// Removes the fields that the origin's `connection` names (RFC 9110 section 7.6.1). Mostly it names

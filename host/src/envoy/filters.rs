@@ -10,10 +10,6 @@ use super::{Rendering, type_url};
 pub(super) const PROBE_REMOVALS: [&str; 4] =
     ["x-envoy-expected-rq-timeout-ms", "x-envoy-internal", "x-forwarded-for", "x-forwarded-proto"];
 
-/// Callbacks of every role.
-const CALLBACKS: [&str; 4] =
-    ["proxy_on_context_create", "proxy_on_vm_start", "proxy_on_configure", "proxy_on_delete"];
-
 /// What the module asks of Envoy.
 const HOSTCALLS: [&str; 22] = [
     "environ_get",
@@ -157,6 +153,7 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
             // A VM for each role, so that each has its own callbacks; the module is compiled once for all.
             "vm_id": name(role),
             "runtime": "envoy.wasm.runtime.v8",
+            "capability_restriction_config": { "allowed_capabilities": capabilities(role) },
             "code": { "local": Rendering::file(&rendering.filter) },
             "environment_variables": { "key_values": variables },
         },
@@ -164,7 +161,6 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
             "@type": type_url("google.protobuf.StringValue"),
             "value": configuration,
         },
-        "capability_restriction_config": { "allowed_capabilities": capabilities(role) },
         "failure_policy": "FAIL_RELOAD",
         "reload_config": { "backoff": { "base_interval": "0.001s", "max_interval": "1s" } },
     })
@@ -175,16 +171,21 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
 fn capabilities(role: Role) -> Value {
     let callbacks: &[&str] = match role {
         Role::Admission => &[
+            "proxy_on_context_create",
+            "proxy_on_vm_start",
+            "proxy_on_configure",
+            "proxy_on_delete",
             "proxy_on_request_headers",
             "proxy_on_request_body",
             "proxy_on_response_headers",
             "proxy_on_tick",
             "proxy_on_http_call_response",
         ],
+        // No contexts, so that a try that is not redirected costs no call.
         Role::Redirects => &["proxy_on_response_headers"],
-        Role::Attempts => &["proxy_on_log"],
+        Role::Attempts => &["proxy_on_context_create", "proxy_on_configure", "proxy_on_log"],
     };
-    let all = [&CALLBACKS, callbacks, &HOSTCALLS].concat();
+    let all = [callbacks, &HOSTCALLS].concat();
     all.into_iter().map(|name| (name.to_owned(), json!({}))).collect::<Map<_, _>>().into()
 }
 
