@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use messageweave_lb_envoy::wiring::{CONNECTION_FIELD, INTERNAL_FIELDS, Role};
+use messageweave_lb_envoy::wiring::Role;
 use serde_json::{Value, json};
 
 use super::{Rendering, duration, filters, limits, routes, set, type_url};
@@ -76,7 +76,6 @@ fn connection_manager(rendering: &Rendering) -> Value {
         "generate_request_id": false,
         "forward_client_cert_details": "ALWAYS_FORWARD_ONLY",
         "server_header_transformation": "PASS_THROUGH",
-        "early_header_mutation_extensions": [early_mutation()],
         // A path is never normalised into a match.
         "normalize_path": false,
         "merge_slashes": false,
@@ -97,20 +96,6 @@ fn connection_manager(rendering: &Rendering) -> Value {
             // Transfer-encoding overrides content-length (RFC 9112 section 6.3).
             "allow_chunked_length": true,
             "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }],
-        },
-    })
-}
-
-/// Before anything else looks: the fields that are ours alone go, and `connection` is kept, because
-/// Envoy drops it before the filter could see which fields it names.
-fn early_mutation() -> Value {
-    let removals = INTERNAL_FIELDS.iter().map(|name| json!({ "remove": name }));
-    let kept = filters::overwrite(CONNECTION_FIELD, "%REQ(connection)%");
-    json!({
-        "name": "envoy.http.early_header_mutation.header_mutation",
-        "typed_config": {
-            "@type": type_url("envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"),
-            "mutations": removals.chain([kept]).collect::<Vec<_>>(),
         },
     })
 }
