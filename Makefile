@@ -51,7 +51,7 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 bench: build $(ENVOY) ## the Envoy filter beside the same Envoy without it
 	cargo test --release -p messageweave-lb-harness --test envoy_speed -- --ignored --nocapture
 
-fuzz: ## build every fuzz target and run each for a short while
+fuzz: ## build every fuzz target and run each for a short while; long: make fuzz FUZZ_RUNS=10000000 FUZZ_SECONDS=0
 	bash fuzz/smoke.sh
 
 ci: test ## what a clean clone must pass
