@@ -26,7 +26,7 @@ BUILD_FILTER = cargo rustc --quiet -p messageweave-lb-envoy --lib --crate-type=c
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build test bench lint fuzz ci clean host note needs
+.PHONY: help run build test bench lint fuzz chaos ci clean host note needs
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -53,6 +53,9 @@ bench: build $(ENVOY) ## the Envoy filter beside the same Envoy without it
 
 fuzz: ## build every fuzz target and run each for a short while; long: make fuzz FUZZ_RUNS=10000000 FUZZ_SECONDS=0
 	bash fuzz/smoke.sh
+
+chaos: build $(ENVOY) ## failing origins, 50 000 requests through each build; SEED=... REQUESTS=... change the run
+	cargo test --release -p messageweave-lb-harness --test chaos -- --ignored --nocapture --test-threads 1
 
 ci: test ## what a clean clone must pass
 

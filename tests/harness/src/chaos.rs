@@ -11,6 +11,8 @@ mod dice;
 mod report;
 mod request;
 mod ring;
+#[cfg(test)]
+mod tests;
 mod verdict;
 mod weather;
 
@@ -36,13 +38,13 @@ use verdict::Judge;
 use weather::{Kind, SITES, Weather};
 
 /// `LB_REQUEST_TIMEOUT_MS`.
-const CLOCK: u64 = 1000;
+const CLOCK: u64 = 600;
 /// `LB_MAX_ATTEMPTS`.
 const ATTEMPTS: usize = 3;
 /// `LB_REPLAY_MAX_BYTES`.
 const REPLAY: u64 = 65_536;
-/// Requests of one phase, between two changes of the weather.
-const PHASE: u64 = 500;
+/// The most requests of one phase, between two changes of the weather.
+const PHASE: u64 = 1000;
 /// What a busy machine may add to the documented clocks.
 const BUSY: Duration = Duration::from_secs(5);
 /// Faults that are told in full.
@@ -61,6 +63,17 @@ pub struct Plan {
     pub concurrency: usize,
 }
 
+impl Plan {
+    /// Requests of one phase; there are at least two phases.
+    fn phase(self) -> u64 {
+        PHASE.min(self.requests.div_ceil(2)).max(1)
+    }
+
+    fn phases(self) -> u64 {
+        self.requests.div_ceil(self.phase())
+    }
+}
+
 /// Runs it; temporary files go to `folder`.
 ///
 /// # Errors
@@ -74,7 +87,7 @@ pub async fn run(plan: Plan, folder: &Path) -> Result<Report, String> {
     let host = Host::start(&driver.launch_with(environment(), &resolves)).await?;
     let mut clients = clients(&driver.target(&host), plan.concurrency);
     let mut report = Report::new(plan, host.id().unwrap_or_default());
-    for phase in 0..plan.requests.div_ceil(PHASE) {
+    for phase in 0..plan.phases() {
         let recorder = Arc::new(Recorder::default());
         for (site, origin) in &mut origins {
             let weather = Weather::of(plan.seed, phase, *site);
@@ -83,7 +96,7 @@ pub async fn run(plan: Plan, folder: &Path) -> Result<Report, String> {
                 origin.up(driver.authority(), weather.fault, behaviour, recorder.clone())?;
             }
         }
-        let ids = phase * PHASE..plan.requests.min((phase + 1) * PHASE);
+        let ids = phase * plan.phase()..plan.requests.min((phase + 1) * plan.phase());
         let outcomes = ask(&mut clients, plan, ids).await;
         judge(&mut report, plan, phase, &outcomes, &recorder);
         for origin in origins.values_mut() {

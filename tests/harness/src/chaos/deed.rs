@@ -18,8 +18,8 @@ pub(super) struct Deed {
 pub(super) enum Fate {
     /// An answer with this body, whole.
     Answer(u16, Body),
-    /// An answer that the origin breaks off after at most these bytes.
-    Cut(u16, Body),
+    /// An answer that the origin breaks off so after at most these bytes.
+    Cut(u16, Body, Ending),
     /// A redirect to the same origin, where the hop is answered with the request's own body.
     Redirect,
     /// A failure, for one of these reasons.
@@ -219,5 +219,5 @@ fn cut(turn: &mut Turn, framing: ResponseFraming, ending: Ending, dice: &mut Dic
     turn.framing = framing;
     turn.length = Some(size + 1 + dice.below(1000));
     turn.body = Some(Body(vec![Piece::Bytes(sent.clone()), Piece::End(ending)]));
-    Fate::Cut(200, Body(vec![Piece::Bytes(sent)]))
+    Fate::Cut(200, Body(vec![Piece::Bytes(sent)]), ending)
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::request::Asked;
 use super::verdict::{Got, Unplanned, Verdict};
-use super::{BUSY, PHASE, Plan, TOLD, longest};
+use super::{BUSY, Plan, TOLD, longest};
 use crate::evidence::Outcome;
 
 /// What the balancer may grow by once it is warm, in KiB.
@@ -14,7 +14,7 @@ const GROWTH: u64 = 32 * 1024;
 /// Phases after which it is warm, of a hundred.
 const WARM: usize = 20;
 /// Failures of attempts that the plan does not explain, of a thousand requests.
-const UNPLANNED: u64 = 20;
+const UNPLANNED: u64 = 10;
 
 /// How a run went.
 pub struct Report {
@@ -116,8 +116,9 @@ impl Report {
             return Ok(self);
         }
         let told = self.faults.iter().take(TOLD).map(|fault| format!("\n  {fault}")).collect::<String>();
-        let (seed, count) = (self.plan.seed, self.faults.len());
-        Err(format!("SEED={seed} make chaos repeats it; {count} fault(s):{told}\n{self}"))
+        let (Plan { seed, requests, .. }, count) = (self.plan, self.faults.len());
+        let repeat = format!("SEED={seed} REQUESTS={requests} make chaos");
+        Err(format!("`{repeat}` repeats it; {count} fault(s):{told}\n{self}"))
     }
 
     fn count(&self, got: Got) -> u64 {
@@ -140,7 +141,7 @@ impl fmt::Display for Report {
         ] {
             writeln!(f, "  {name:<32} {:>7}", self.count(got))?;
         }
-        let (most, phases) = (self.most_upstream, requests.div_ceil(PHASE));
+        let (most, phases) = (self.most_upstream, self.plan.phases());
         writeln!(f, "  {:<32} {:>7}, at most {most} for one", "upstream requests", self.upstream)?;
         writeln!(f, "  {:<32} {:>7}", "changes of the weather", phases)?;
         writeln!(f, "  {:<32} {:?}", "failures that nobody planned", self.unplanned)?;

@@ -5,7 +5,7 @@ use super::deed::{Deed, Fate};
 use super::request::{Asked, parse};
 use super::ring::Ring;
 use super::weather::{Kind, SITES, Weather};
-use crate::case::{Body, Protocol};
+use crate::case::{Body, Ending, Protocol};
 use crate::evidence::{Content, Outcome, Progress, Received, Recorded};
 
 /// What a client got.
@@ -87,14 +87,19 @@ impl Judge {
         }
         match self.deed(asked, site) {
             Fate::Fails(reasons) => Some(reasons),
+            // The reset of an h2 stream overtakes the head that is still to be written.
+            Fate::Cut(_, _, Ending::Reset) if self.is_http2(site) => Some(vec!["reset".to_owned()]),
             _ => None,
         }
     }
 
     /// Whether other requests may break the connection that this one is on.
     fn is_rough(&self, site: usize) -> bool {
-        let http2 = SITES.get(site).is_some_and(|site| site.version == Protocol::Http2);
-        http2 && Weather::of(self.seed, self.phase, site).rough
+        self.is_http2(site) && Weather::of(self.seed, self.phase, site).rough
+    }
+
+    fn is_http2(&self, site: usize) -> bool {
+        SITES.get(site).is_some_and(|site| site.version == Protocol::Http2)
     }
 }
 
@@ -189,7 +194,7 @@ impl Trial<'_> {
     fn is_sent(&mut self, fate: &Fate, answer: &Received, site: usize) {
         let (status, body, cut) = match fate {
             Fate::Answer(status, body) => (*status, body, false),
-            Fate::Cut(status, body) => (*status, body, true),
+            Fate::Cut(status, body, _) => (*status, body, true),
             other => return self.fault(format!("{} for {other:?}", answer.status)),
         };
         let part = Content::of(body, answer.body.len().min(body.len())) == answer.body;

@@ -65,7 +65,7 @@ impl Weather {
             ],
             None,
         );
-        let failing = dice.weighted(&[(5, 5), (3, 30), (2, 70)], 5);
+        let failing = dice.weighted(&[(7, 5), (3, 30), (1, 70)], 5);
         let rough = dice.chance(25);
         Self { down, fault: fault.filter(|_| bad && !down), failing, rough }
     }
