@@ -47,6 +47,8 @@ const REPLAY: u64 = 65_536;
 const PHASE: u64 = 1000;
 /// What a busy machine may add to the documented clocks.
 const BUSY: Duration = Duration::from_secs(5);
+/// Answers that may come before the request is read.
+const EARLY: [u16; 3] = [408, 413, 503];
 /// Faults that are told in full.
 const TOLD: usize = 20;
 
@@ -159,7 +161,12 @@ async fn ask(clients: &mut Vec<Kept>, plan: Plan, ids: std::ops::Range<u64>) -> 
                 }
                 let asked = Asked::of(plan.seed, id);
                 let bound = longest(plan.world, asked.budget) + BUSY;
-                outcomes.push((id, client.send(&asked.request, bound).await));
+                let outcome = client.send(&asked.request, bound).await;
+                // Envoy closes the connection of a request that was answered before it was read.
+                if matches!(&outcome, Outcome::Answer(answer) if EARLY.contains(&answer.status)) {
+                    client.leave();
+                }
+                outcomes.push((id, outcome));
             }
         });
     }

@@ -37,6 +37,11 @@ impl Kept {
         Self { target, over, version, session: None }
     }
 
+    /// Leaves the connection: the next request has one of its own.
+    pub fn leave(&mut self) {
+        self.session = None;
+    }
+
     /// Sends one request, on the connection of the one before if that may be used again; at most `bound`
     /// for everything.
     pub async fn send(&mut self, request: &Request, bound: Duration) -> Outcome {
