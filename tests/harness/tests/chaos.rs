@@ -1,5 +1,6 @@
 //! Chaos through each build: a thousand requests here, fifty thousand by `make chaos`.
 //! `SEED` and `REQUESTS` change the run.
+#![allow(clippy::panic, reason = "the helpers of tests are tests")]
 
 use std::path::Path;
 
