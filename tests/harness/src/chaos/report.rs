@@ -137,7 +137,7 @@ impl fmt::Display for Report {
             ("redirects as the answer", Got::RedirectAsAnswer),
             ("503 all backends failed", Got::Exhausted),
             ("broken off as by the origin", Got::Broken),
-            ("408 held back", Got::ClientTimeout),
+            ("408 the client was late", Got::ClientTimeout),
         ] {
             writeln!(f, "  {name:<32} {:>7}", self.count(got))?;
         }

@@ -294,11 +294,14 @@ impl Trial<'_> {
         }
     }
 
-    /// Only Envoy's: it holds a client back whose origin does not read, and then calls it silent.
+    /// Envoy holds a client back whose origin does not read, and then calls it silent. Elsewhere it is a
+    /// client that did not run for as long as its clock: that is counted.
     fn client_timeout(&mut self) {
         self.verdict.got = Some(Got::ClientTimeout);
-        if !self.judge.ring.holds_clients_back || self.asked.size() == 0 {
-            self.fault("408, though the client was sending".to_owned());
+        if self.asked.size() == 0 {
+            self.fault("408 for a request without a body".to_owned());
+        } else if !self.judge.ring.holds_clients_back {
+            self.verdict.unplanned.push(Unplanned::Late);
         }
     }
 }
