@@ -38,7 +38,7 @@ BUILD_FILTER = $(SHIPPED) -p messageweave-lb-envoy --lib --crate-type=cdylib --t
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) tools/rustflags.sh Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build test bench lint fuzz release reproduce deny ci clean host note needs
+.PHONY: help run build test bench lint fuzz chaos release reproduce deny ci clean host note needs
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -63,7 +63,7 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 bench: build $(ENVOY) ## the Envoy filter beside the same Envoy without it
 	cargo test --release -p messageweave-lb-harness --test envoy_speed -- --ignored --nocapture
 
-fuzz: ## build every fuzz target and run each for a short while
+fuzz: ## build every fuzz target and run each for a short while; long: make fuzz FUZZ_RUNS=10000000 FUZZ_SECONDS=0
 	bash fuzz/smoke.sh
 
 release: $(COMPONENT) $(SERVICE) $(FILTER) $(SBOM) ## dist/: the artifacts, their bills of materials, examples and SHA256SUMS
@@ -84,6 +84,9 @@ deny: $(DENY) ## licences, sources, duplicates and banned crates; advisories whe
 	@if timeout 20 git ls-remote --quiet $(ADVISORIES) HEAD >/dev/null 2>&1; \
 	  then $(DENY) --locked --config deny.toml --workspace check advisories; \
 	  else echo "advisories: NOT checked, $(ADVISORIES) cannot be reached" >&2; fi
+
+chaos: build $(ENVOY) ## failing origins, 50 000 requests through each build; SEED=... REQUESTS=... change the run
+	cargo test --release -p messageweave-lb-harness --test chaos -- --ignored --nocapture --test-threads 1
 
 ci: test ## what a clean clone must pass
 

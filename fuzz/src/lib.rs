@@ -22,3 +22,13 @@ pub fn location(data: &[u8]) {
 pub fn exchange(data: &[u8]) {
     invariants::exchange(data);
 }
+
+/// Any text as an origin, beside the URL standard.
+pub fn whatwg_origin(data: &[u8]) {
+    invariants::whatwg_origin(data);
+}
+
+/// Any `location` of a backend, beside the URL standard.
+pub fn whatwg_location(data: &[u8]) {
+    invariants::whatwg_location(data);
+}

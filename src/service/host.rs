@@ -47,6 +47,10 @@ impl Alarm {
 
 impl Waiting {
     fn new(until: Millis) -> Self {
-        Self { until, elapsed: Box::pin(monotonic_clock::wait_until(wasi::nanos(until))) }
+        let elapsed = async move {
+            monotonic_clock::wait_until(wasi::nanos(until)).await;
+            monotonic_clock::wait_for(wasi::nanos(wasi::LAST_LOOK)).await;
+        };
+        Self { until, elapsed: Box::pin(elapsed) }
     }
 }

@@ -21,6 +21,11 @@ use crate::policy::time::Millis;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
+/// A clock that runs out is looked at once more after this. A process that did not run for a while (a busy
+/// or a sleeping machine) finds its clocks run out before it has read what came in the meantime, and what
+/// is there when a clock runs out counts (contract 2.6).
+pub(crate) const LAST_LOOK: Millis = Millis(20);
+
 /// An instant or a span of a host, which counts nanoseconds.
 pub(crate) const fn millis(nanos: u64) -> Millis {
     Millis(nanos / NANOS_PER_MILLI)

@@ -16,8 +16,12 @@ mod location;
 mod origin;
 mod request_head;
 mod shell;
+mod whatwg_location;
+mod whatwg_origin;
 
 pub(crate) use exchange::check as exchange;
 pub(crate) use location::check as location;
 pub(crate) use origin::check as origin;
 pub(crate) use request_head::check as request_head;
+pub(crate) use whatwg_location::{Difference as LocationDifference, check as whatwg_location};
+pub(crate) use whatwg_origin::{Difference as OriginDifference, check as whatwg_origin};
