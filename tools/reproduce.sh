@@ -18,7 +18,7 @@ build() {
   for part in config.toml registry/index registry/cache; do
     if [ -e "$home/$part" ]; then cp -R "$home/$part" "$cargo_home/$part"; fi
   done
-  CARGO_HOME=$cargo_home make --no-print-directory -C "$folder" "${artifacts[@]}"
+  CARGO_HOME=$cargo_home make --no-print-directory -C "$folder" "${artifacts[@]}" >/dev/null
   (cd "$folder" && sha256sum "${artifacts[@]}") >"$room/$1.sums"
 }
 
