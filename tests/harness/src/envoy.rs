@@ -161,6 +161,25 @@ pub fn without_tls(bootstrap: &mut Value) {
     });
 }
 
+/// The same routes and clusters without the filter, the start as random: to spread requests over the
+/// connections of several origins costs Envoy more than to keep to one.
+pub fn without_filter(bootstrap: &mut Value, origins: usize) {
+    each(bootstrap, &mut |object| {
+        object.remove("upstream_log");
+        if object.remove("cluster_header").is_some() {
+            let starts: Vec<_> =
+                (0..origins).map(|start| json!({ "name": format!("from-{start}"), "weight": 1 })).collect();
+            object.insert("weighted_clusters".to_owned(), json!({ "clusters": starts }));
+        }
+        if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
+            filters.retain(|filter| {
+                let name = filter.get("name").and_then(Value::as_str);
+                name.is_some_and(|name| name.starts_with("envoy."))
+            });
+        }
+    });
+}
+
 /// Applies a change to every object of a configuration.
 pub fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
     match value {

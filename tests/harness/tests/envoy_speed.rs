@@ -12,9 +12,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use messageweave_lb_harness::envoy::{Envoy, each, free, render, without_tls};
+use messageweave_lb_harness::envoy::{Envoy, free, render, without_filter, without_tls};
 use messageweave_lb_harness::load::{answers, load};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(3);
@@ -92,7 +92,8 @@ fn the_filter_keeps_most_of_the_speed_of_envoy() {
     )
     .unwrap();
     let with = (start(&folder, "with", with, origin, |_| {}), with);
-    let without = (start(&folder, "without", without, origin, remove_filter), without);
+    let without =
+        (start(&folder, "without", without, origin, |bootstrap| without_filter(bootstrap, 3)), without);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut slow = Vec::new();
     for (path, least) in LEAST {
@@ -154,19 +155,4 @@ fn changed(listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) 
     without_tls(&mut bootstrap);
     change(&mut bootstrap);
     bootstrap
-}
-
-/// The same routes and clusters, the start as random: to spread requests over the connections of three
-/// origins costs Envoy more than to keep to one.
-fn remove_filter(bootstrap: &mut Value) {
-    each(bootstrap, &mut |object| {
-        object.remove("upstream_log");
-        if object.remove("cluster_header").is_some() {
-            let starts = [0, 1, 2].map(|start| json!({ "name": format!("from-{start}"), "weight": 1 }));
-            object.insert("weighted_clusters".to_owned(), json!({ "clusters": starts }));
-        }
-        if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
-            filters.retain(|filter| filter["name"].as_str().is_some_and(|name| name.starts_with("envoy.")));
-        }
-    });
 }
