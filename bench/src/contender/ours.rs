@@ -21,7 +21,7 @@ pub(super) fn files(contender: Contender) -> Vec<PathBuf> {
 pub(super) fn command(contender: Contender, site: &Site<'_>) -> Command {
     let mut command = Command::new(host_binary());
     command.env_clear().arg("serve").arg("--component").arg(component(contender));
-    for name in ["HOME", "XDG_CACHE_HOME"] {
+    for name in ["HOME", "XDG_CACHE_HOME", "TOKIO_WORKER_THREADS"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
