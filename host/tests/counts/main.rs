@@ -51,8 +51,8 @@ const CASES: [Case; 4] = [
         https: true,
         upload: 0,
         status: 404,
-        proxy: Cost { calls: 0, fuel: 0 },
-        service: Cost { calls: 0, fuel: 0 },
+        proxy: Cost { calls: 15, fuel: 15_834 },
+        service: Cost { calls: 9, fuel: 28_976 },
     },
     Case {
         name: "308",
@@ -61,8 +61,8 @@ const CASES: [Case; 4] = [
         https: false,
         upload: 0,
         status: 308,
-        proxy: Cost { calls: 0, fuel: 0 },
-        service: Cost { calls: 0, fuel: 0 },
+        proxy: Cost { calls: 10, fuel: 16_201 },
+        service: Cost { calls: 9, fuel: 23_653 },
     },
     Case {
         name: "small forward",
@@ -71,8 +71,8 @@ const CASES: [Case; 4] = [
         https: true,
         upload: 0,
         status: 200,
-        proxy: Cost { calls: 0, fuel: 0 },
-        service: Cost { calls: 0, fuel: 0 },
+        proxy: Cost { calls: 39, fuel: 24_777 },
+        service: Cost { calls: 26, fuel: 45_647 },
     },
     Case {
         name: "forward with an upload of 4 KiB",
@@ -81,8 +81,8 @@ const CASES: [Case; 4] = [
         https: true,
         upload: 4096,
         status: 200,
-        proxy: Cost { calls: 0, fuel: 0 },
-        service: Cost { calls: 0, fuel: 0 },
+        proxy: Cost { calls: 62, fuel: 36_991 },
+        service: Cost { calls: 32, fuel: 66_067 },
     },
 ];
 
