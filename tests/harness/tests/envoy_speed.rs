@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use messageweave_lb_harness::envoy::{Envoy, each, free, render, without_tls};
+use messageweave_lb_harness::envoy::{Envoy, free, render, without_filter, without_tls};
 use messageweave_lb_harness::load::{answers, load};
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn the_filter_keeps_most_of_the_speed_of_envoy() {
     )
     .unwrap();
     let with = (start(&folder, "with", with, origin, |_| {}), with);
-    let without = (start(&folder, "without", without, origin, remove_filter), without);
+    let without = (start(&folder, "without", without, origin, without_filter), without);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut slow = Vec::new();
     for (path, least) in LEAST {
@@ -154,15 +154,4 @@ fn changed(listen: SocketAddr, origin: SocketAddr, change: impl Fn(&mut Value)) 
     without_tls(&mut bootstrap);
     change(&mut bootstrap);
     bootstrap
-}
-
-/// The same routes and clusters, and nothing that only the filter needs: neither its log nor the fields
-/// that Envoy adds for it.
-fn remove_filter(bootstrap: &mut Value) {
-    each(bootstrap, &mut |object| {
-        object.remove("upstream_log");
-        if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
-            filters.retain(|filter| filter["typed_config"]["extension_config"].is_null());
-        }
-    });
 }
