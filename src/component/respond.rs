@@ -24,10 +24,10 @@ pub(super) fn reply(client: &Client, out: ResponseOutparam, reply: &Reply) {
     let body = if no_body { None } else { response.body().ok() };
     ResponseOutparam::set(out, Ok(response));
     let Some(body) = body else { return };
-    if let Ok(stream) = body.write() {
-        if !write(&stream, &reply.body) {
-            return;
-        }
+    if let Ok(stream) = body.write()
+        && !write(&stream, &reply.body)
+    {
+        return;
     }
     // The client may be gone; there is nobody else to tell.
     let _ = OutgoingBody::finish(body, None);

@@ -76,8 +76,9 @@ pub(super) fn send_for_client(uri: &Uri) -> Option<Arc<Record>> {
     record
 }
 
-/// Runs the component on a request in a task of its own, which outlives the head of the answer.
-/// Dropping this future, or the answer's body before its end, ends the task.
+/// Runs the component on a request up to the head of the answer, and what is then left of the call in a task
+/// of its own: most calls are over by then, and a task costs more than a call. Dropping this future, or the
+/// answer's body before its end, ends the call.
 pub(crate) async fn answer(
     pool: Arc<Pool>,
     scheme: Scheme,
@@ -90,9 +91,12 @@ pub(crate) async fn answer(
     let (head_sender, head) = oneshot::channel();
     let (returned_sender, returned) = oneshot::channel();
     let call = Call::new(lease, returned_sender, scheme, request, head_sender);
-    let task = tokio::spawn(client.served(call.map_err(|error| report(&error))?.run()));
-    let task = AbortOnDrop::new(task.abort_handle());
-    let (head, outcome) = first_of(head, Outcome::Running(returned)).await;
+    let mut call = Box::pin(client.served(call.map_err(|error| report(&error))?.run()));
+    let (head, outcome, is_over) = first_of(&mut call, head, Outcome::Running(returned)).await;
+    let task = match is_over {
+        true => AbortOnDrop::nothing(),
+        false => AbortOnDrop::new(tokio::spawn(call).abort_handle()),
+    };
     match head {
         Some(Ok(response)) => Ok(ComponentBody::wrap(response, (&method, version), outcome, task)),
         // Said by the component in place of an answer, or it said nothing at all.
@@ -101,17 +105,25 @@ pub(crate) async fn answer(
 }
 
 /// The head, or the end of the call without one: a component that returns may have kept its
-/// outparam, so the head's sender alone does not tell.
-async fn first_of(mut head: oneshot::Receiver<Head>, mut outcome: Outcome) -> (Option<Head>, Outcome) {
+/// outparam, so the head's sender alone does not tell. And whether the call is over, after which it must not
+/// be polled again.
+async fn first_of(
+    call: &mut (impl Future<Output = ()> + Unpin),
+    mut head: oneshot::Receiver<Head>,
+    mut outcome: Outcome,
+) -> (Option<Head>, Outcome, bool) {
+    let mut is_over = false;
     let head = poll_fn(|cx| {
+        is_over = is_over || Pin::new(&mut *call).poll(cx).is_ready();
         let running = matches!(outcome.poll(cx), Outcome::Running(_));
         match Pin::new(&mut head).poll(cx) {
             Poll::Ready(head) => Poll::Ready(head.ok()),
-            Poll::Pending if running => Poll::Pending,
+            Poll::Pending if running && !is_over => Poll::Pending,
             Poll::Pending => Poll::Ready(None),
         }
     });
-    (head.await, outcome)
+    let head = head.await;
+    (head, outcome, is_over)
 }
 
 type Head = Result<Response<HyperOutgoingBody>, ErrorCode>;

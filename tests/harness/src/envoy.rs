@@ -167,7 +167,7 @@ pub fn without_filter(bootstrap: &mut Value) {
     each(bootstrap, &mut |object| {
         object.remove("upstream_log");
         if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
-            filters.retain(|filter| filter["typed_config"]["extension_config"].is_null());
+            filters.retain(|filter| filter.pointer("/typed_config/extension_config").is_none());
         }
     });
 }
