@@ -17,6 +17,8 @@ pub enum Event<'a> {
     AttemptFailed(Attempt<'a>),
     /// No attempt brought an answer; the client gets the `503`.
     RequestExhausted(Attempt<'a>),
+    /// The environment says that nothing is limited.
+    LimitsOff,
     /// A fault of the configuration.
     Misconfigured(&'a ConfigError),
 }
@@ -47,7 +49,7 @@ impl Event<'_> {
     /// Hands the line to the log of the host.
     pub fn emit(&self) {
         match self {
-            Self::AttemptFailed(_) => log::warn!("{self}"),
+            Self::AttemptFailed(_) | Self::LimitsOff => log::warn!("{self}"),
             Self::RequestExhausted(_) | Self::Misconfigured(_) => log::error!("{self}"),
         }
     }
@@ -58,6 +60,7 @@ impl fmt::Display for Event<'_> {
         match self {
             Self::AttemptFailed(attempt) => write!(f, "attempt failed: {attempt}"),
             Self::RequestExhausted(attempt) => write!(f, "all backends failed: {attempt}"),
+            Self::LimitsOff => f.write_str("rate limits are off: LB_ENV is dev"),
             Self::Misconfigured(error) => write!(f, "misconfigured: {error}"),
         }
     }

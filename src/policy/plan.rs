@@ -3,6 +3,7 @@
 //! The wasi shells run a plan with the exchange; a host with a router of its own reads it.
 
 use super::headers::Headers;
+use super::limit::answer::Usage;
 use super::origin::Origin;
 use super::routes::Target;
 use super::settings::Settings;
@@ -29,6 +30,8 @@ pub struct Plan<'s> {
     pub timeout: Millis,
     /// The largest replay copy, in bytes.
     pub replay_max_bytes: usize,
+    /// What the client has left of the route's limit: every answer says it.
+    pub usage: Option<Usage>,
     /// Whether this is a health probe, which has no client.
     pub probe: bool,
     /// Whether redirects are followed to configured origins alone, as a host does that reaches no
@@ -55,6 +58,7 @@ impl<'s> Plan<'s> {
             timeout: settings.timeout(bounds),
             replay_max_bytes: settings.replay_max_bytes,
             target,
+            usage: None,
             probe: false,
             confined: false,
         }

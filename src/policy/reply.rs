@@ -5,6 +5,7 @@
 use super::authority::Authority;
 use super::failure::Exhausted;
 use super::headers::Field;
+use super::limit::answer::Usage;
 use super::method::Methods;
 
 /// A complete answer of the balancer itself.
@@ -77,7 +78,16 @@ impl Reply {
         Self::text(503, &exhausted.to_string())
     }
 
-    /// The health view.
+    /// The same, for a request of a limited route.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
+        if let Some(usage) = usage {
+            self.headers.extend(usage.fields());
+        }
+        self
+    }
+
+    /// The health view, or a refusal for programs.
     pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
         Self::new(status, JSON, body)
     }
