@@ -1,7 +1,8 @@
 //! What the filter and the configuration that is rendered for it must agree on: names of clusters
 //! and fields, and the plugin's own configuration.
 
-use serde_json::{Value, json};
+use messageweave_lb::policy::json::Json;
+use serde_json::json;
 
 /// Names the cluster of a request. Only the filter sets it; origins never see it.
 pub const CLUSTER_FIELD: &str = "x-lb-cluster";
@@ -128,11 +129,12 @@ impl Plugin {
     /// Reads exactly that; nothing from anything else.
     #[must_use]
     pub fn decode(text: &[u8]) -> Option<Self> {
-        let Value::Object(mut fields) = serde_json::from_slice(text).ok()? else { return None };
-        let (role, origins) = (fields.remove(ROLE)?, fields.remove(ORIGINS)?);
+        let Json::Object(fields) = Json::parse(std::str::from_utf8(text).ok()?).ok()? else { return None };
+        let find = |name| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        let (role, origins) = (find(ROLE)?, find(ORIGINS)?);
+        let role = Role::ALL.into_iter().find(|known| role.as_str() == Some(known.name()))?;
         let origins = origins.as_array()?.iter().map(|origin| origin.as_str().map(str::to_owned));
-        let role = Role::ALL.into_iter().find(|known| role == known.name())?;
-        Some(Self { role, origins: origins.collect::<Option<_>>()? }).filter(|_| fields.is_empty())
+        Some(Self { role, origins: origins.collect::<Option<_>>()? }).filter(|_| fields.len() == 2)
     }
 }
 

@@ -16,6 +16,7 @@ const VARIABLES: &[&str] = &[
     "LB_VERSION",
     "LB_TRUST_FORWARDED_PROTO",
     "LB_REPLAY_MAX_BYTES",
+    "LB_POLICY_JSON",
 ];
 
 pub(super) fn validate(case: &Case) -> Result<(), String> {

@@ -82,7 +82,7 @@ async fn health(world: &World) -> Reply {
 }
 
 async fn probe(world: &World, index: usize) -> Verdict {
-    let plan = world.settings.origins().get(index).and_then(|origin| Plan::probe(&world.settings, origin));
+    let plan = world.settings.origins().get(index).map(|origin| Plan::probe(&world.settings, origin));
     let Some((exchange, action)) = plan.and_then(|plan| Exchange::start(plan, world.now(), 0)) else {
         return Verdict::DOWN;
     };
