@@ -6,10 +6,11 @@ use crate::environment::{dice, settings};
 use crate::health::HEALTH_PERIOD;
 use crate::hop::{self, Chain};
 use crate::hostcalls::{self, Section};
+use crate::limits;
 use crate::plugin::Shared;
 use crate::upload;
 use crate::wiring::{
-    CLUSTER_FIELD, CONNECTION_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, INTERNAL_FIELDS, rotation,
+    CLUSTER_FIELD, CONNECTION_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, INTERNAL_FIELDS, PEER_FIELD, rotation,
 };
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
@@ -41,6 +42,7 @@ impl Stream {
         if let Some(chain) = hop::recognize(&fields) {
             return self.follow(chain, fields);
         }
+        let peer = fields.iter().find(|(name, _)| name == PEER_FIELD).map(|(_, value)| value.clone());
         let (pseudo, headers) = split(fields);
         let Some(head) = Head::read(&pseudo) else {
             // A request target that is no text is no request (RFC 9112 section 3.2).
@@ -55,12 +57,16 @@ impl Stream {
                 scheme: Some(scheme),
                 authority: Some(head.authority),
                 headers,
+                peer: peer.as_deref(),
             },
-        );
+        )
+        .counted(limits::count);
         match decision {
             Decision::Reply(reply) => self.refuse(&reply),
             Decision::Health => self.show_health(),
-            Decision::Forward(_) if !self.shared.matches => refuse(&Reply::misconfigured()),
+            Decision::Forward(plan) if !self.shared.matches => {
+                refuse(&Reply::misconfigured().with_usage(plan.usage))
+            }
             Decision::Forward(plan) => self.forward(*plan, count, whole),
         }
     }
@@ -68,6 +74,9 @@ impl Stream {
     fn forward(&mut self, plan: Plan<'static>, count: Count, whole: bool) -> Result<Action, Status> {
         if count.has_more_to_remove(&plan.headers) {
             scrub(&plan.headers)?;
+        }
+        if let Some(usage) = plan.usage {
+            limits::tell(usage)?;
         }
         let start = plan.start(dice());
         hostcalls::set_field(Section::Request, CLUSTER_FIELD, rotation(start).as_bytes())?;

@@ -114,7 +114,7 @@ impl Probes {
                     probe.until = wait.until;
                     return self.running.push(probe);
                 }
-                Action::Answer(_) | Action::Exhausted(_) | Action::Refuse(_) => return,
+                Action::Answer(_) | Action::Exhausted(..) | Action::Refuse(_) => return,
             };
             action = probe.exchange.on(event, hostcalls::now());
         }

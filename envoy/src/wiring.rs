@@ -14,6 +14,9 @@ pub const HOP_FIELD: &str = "x-lb-hop";
 /// Envoy's copy of the client's `connection`, which Envoy itself drops before filters run.
 pub const CONNECTION_FIELD: &str = "x-lb-connection";
 
+/// The address of the client's connection, where a limit asks for it: whatever `x-forwarded-for` says.
+pub const PEER_FIELD: &str = "x-lb-peer";
+
 /// Tells a probe's answer from a reply that Envoy made in its place, and a hop's answer from others.
 pub const ANSWERED_FIELD: &str = "x-lb-answered";
 /// Its value on a hop's answer.
@@ -36,7 +39,12 @@ pub const METADATA: &str = "lb";
 pub const METADATA_ORIGIN: &str = "origin";
 
 /// All fields that are Envoy's and the filter's business alone.
-pub const INTERNAL_FIELDS: [&str; 4] = [CLUSTER_FIELD, HOP_FIELD, CONNECTION_FIELD, ANSWERED_FIELD];
+pub const INTERNAL_FIELDS: [&str; 5] =
+    [CLUSTER_FIELD, HOP_FIELD, CONNECTION_FIELD, ANSWERED_FIELD, PEER_FIELD];
+
+/// Where the filter leaves what a request has used of its limit, in the order of the fields that say it:
+/// Envoy adds those to the answer.
+pub const LIMIT_STATES: [&str; 2] = ["lb.limit", "lb.remaining"];
 
 /// What the policy never forwards and the rendered routes, or Envoy itself, remove from every
 /// request, so that no hostcall is spent on it.

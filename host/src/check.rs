@@ -96,7 +96,8 @@ fn write_policy(text: &mut String, settings: &Settings, policy: &Policy) -> std:
     }
     writeln!(text, "  {HEALTH_PATH:<34} GET        the balancer's own")?;
     if !policy.limits.is_empty() {
-        writeln!(text, "limits (at most {} entries in an instance):", policy.max_entries)?;
+        let off = if settings.limits_off { ", all off: LB_ENV is dev" } else { "" };
+        writeln!(text, "limits (at most {} entries in an instance{off}):", policy.max_entries)?;
     }
     for limit in &policy.limits {
         let key = match limit.key {

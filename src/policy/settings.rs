@@ -150,11 +150,19 @@ impl Settings {
         limit.min(origins).max(1)
     }
 
-    /// The limit of a target's route, unless limits are off.
+    /// The limits that hold; none where they are off.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        match &self.policy {
+            Some(policy) if !self.limits_off => &policy.limits,
+            _ => &[],
+        }
+    }
+
+    /// The limit of a target's route.
     #[must_use]
     pub fn limit(&self, target: &Target) -> Option<&Limit> {
-        let policy = self.policy.as_ref().filter(|_| !self.limits_off)?;
-        policy.limits.get(target.limit()?)
+        self.limits().get(target.limit()?)
     }
 
     /// How many buckets an instance keeps.

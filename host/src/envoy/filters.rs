@@ -140,10 +140,16 @@ pub(super) fn mutation(mutations: Value) -> Value {
 
 /// Sets a field, whatever was there.
 pub(super) fn overwrite(name: &str, value: &str) -> Value {
-    json!({ "append": {
+    json!({ "append": set(name, value) })
+}
+
+/// `envoy.config.core.v3.HeaderValueOption`: the same for a route. A value that turns out empty is
+/// not set.
+pub(super) fn set(name: &str, value: &str) -> Value {
+    json!({
         "header": { "key": name, "value": value },
         "append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
-    } })
+    })
 }
 
 /// The end of a chain of filters behind the router.

@@ -3,14 +3,16 @@
 
 use messageweave_lb::policy::document::Policy;
 use messageweave_lb::policy::headers::HOP_BY_HOP;
+use messageweave_lb::policy::limit::answer::{LIMIT_FIELD, REMAINING_FIELD};
 use messageweave_lb::policy::redirect::MAX_HOPS;
 use messageweave_lb::policy::route::{Bounds, Matcher};
 use messageweave_lb_envoy::wiring::{
-    ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS,
+    ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD,
+    INTERNAL_FIELDS, LIMIT_STATES,
 };
 use serde_json::{Value, json};
 
-use super::{Rendering, duration, type_url};
+use super::{Rendering, duration, filters, type_url};
 
 /// All names are served: one virtual host.
 pub(super) fn configuration(rendering: &Rendering) -> Value {
@@ -34,9 +36,20 @@ pub(super) fn configuration(rendering: &Rendering) -> Value {
             "domains": ["*"],
             "request_headers_to_remove": removed.collect::<Vec<_>>(),
             "response_headers_to_remove": HOP_BY_HOP.iter().chain(&[ASKED_FIELD]).collect::<Vec<_>>(),
+            "response_headers_to_add": usage(rendering),
             "routes": routes,
         }],
     })
+}
+
+/// What the filter leaves of a request's limit goes on every answer, whoever makes it; of a request
+/// without a limit there is nothing.
+fn usage(rendering: &Rendering) -> Vec<Value> {
+    if rendering.settings.limits().is_empty() {
+        return Vec::new();
+    }
+    let fields = [LIMIT_FIELD, REMAINING_FIELD].into_iter().zip(LIMIT_STATES);
+    fields.map(|(field, state)| filters::set(field, &format!("%FILTER_STATE(wasm.{state}:PLAIN)%"))).collect()
 }
 
 /// How often, and how long each time.

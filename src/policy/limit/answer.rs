@@ -8,8 +8,10 @@ use super::rule::Limit;
 use super::window::Hit;
 use serde::Serialize;
 
-const LIMIT_FIELD: &str = "x-ratelimit-limit";
-const REMAINING_FIELD: &str = "x-ratelimit-remaining";
+/// How many requests a window allows.
+pub const LIMIT_FIELD: &str = "x-ratelimit-limit";
+/// How many of them are left.
+pub const REMAINING_FIELD: &str = "x-ratelimit-remaining";
 
 /// What a key has left in its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
