@@ -31,6 +31,8 @@ mod answer;
 #[cfg(target_family = "wasm")]
 mod attempts;
 #[cfg(target_family = "wasm")]
+mod entry;
+#[cfg(target_family = "wasm")]
 mod environment;
 #[cfg(target_family = "wasm")]
 mod health;
