@@ -1,7 +1,14 @@
 //! What a limit costs: admission of a request that is limited beside one that is not, with 5 000
 //! live keys in the table. `cargo bench --bench limit` prints it, and fails where it is a
 //! microsecond or more.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, reason = "a measure")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a measure"
+)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
