@@ -64,7 +64,7 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 	cargo clippy --quiet --release -p messageweave-lb-envoy --target wasm32-wasip1 -- -D warnings
 
 bench: build $(ENVOY) $(WORKERD) $(NGINX) ## messageweave-lb beside nginx, Envoy and workerd, the policy alone; about 10 minutes, or ARGS=--quick
-	cargo bench --quiet -p messageweave-lb --bench policy
+	cargo bench --quiet -p messageweave-lb --bench policy --bench limit
 	cargo run --quiet --release -p messageweave-lb-bench -- $(ARGS)
 
 fuzz: ## build every fuzz target and run each for a short while; long: make fuzz FUZZ_RUNS=10000000 FUZZ_SECONDS=0

@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-targets=(${FUZZ_TARGETS:-origin request_head location exchange whatwg_origin whatwg_location})
+targets=(${FUZZ_TARGETS:-origin request_head location exchange whatwg_origin whatwg_location client_address limit})
 runs=${FUZZ_RUNS:-20000}
 seconds=${FUZZ_SECONDS:-60}
 seed=${FUZZ_SEED:-1}

@@ -54,6 +54,19 @@ proptest! {
     }
 
     #[test]
+    fn the_address_is_the_one_from_the_right(
+        hops in 0_u8..4,
+        lines in r"((([0-9]{1,3}\.){3}[0-9]{1,3}|\[?(::ffff:)?[0-9a-f:.]{2,20}\]?|unknown|)(%[a-z0-9]{0,3})?(:[0-9]{1,5})?[, \n]{0,2}){0,5}",
+    ) {
+        invariants::client_address(&[&[hops], lines.as_bytes()].concat());
+    }
+
+    #[test]
+    fn a_limiter_counts_every_request_whatever_the_clock_does(requests in vec(any::<u8>(), 0..400)) {
+        invariants::limit(&requests);
+    }
+
+    #[test]
     fn an_exchange_keeps_every_rule_whatever_happens(events in vec(any::<u8>(), 0..400)) {
         invariants::exchange(&events);
     }
@@ -72,6 +85,8 @@ fn every_seed_of_the_fuzz_targets_keeps_the_invariants() {
         ("whatwg_location", |seed| {
             let _ = whatwg_location(seed);
         }),
+        ("client_address", invariants::client_address),
+        ("limit", invariants::limit),
     ] {
         let seeds = seeds(target);
         assert!(seeds.len() >= 5, "{target} starts from too little");

@@ -5,9 +5,10 @@ use crate::environment::settings;
 use crate::health::HEALTH_PERIOD;
 use crate::hop::{self, Chain};
 use crate::hostcalls::{self, Section};
+use crate::limits;
 use crate::plugin::Shared;
 use crate::upload;
-use crate::wiring::{DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS};
+use crate::wiring::{DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS, PEER_FIELD};
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::health::accept::Form;
@@ -26,7 +27,7 @@ pub(crate) struct Stream {
     id: u32,
     shared: Rc<Shared>,
     passed: Passed,
-    /// A GET carries no body upstream.
+    /// GET and HEAD carry no body upstream.
     drops_body: bool,
 }
 
@@ -39,6 +40,7 @@ impl Stream {
         if let Some(chain) = hop::recognize(&fields) {
             return self.follow(chain, fields);
         }
+        let peer = fields.iter().find(|(name, _)| name == PEER_FIELD).map(|(_, value)| value.clone());
         let (pseudo, headers) = split(fields);
         let Some(head) = Head::read(&pseudo) else {
             // A request target that is no text is no request (RFC 9112 section 3.2).
@@ -53,12 +55,16 @@ impl Stream {
                 scheme: Some(scheme),
                 authority: Some(head.authority),
                 headers,
+                peer: peer.as_deref(),
             },
-        );
+        )
+        .counted(limits::count);
         match decision {
             Decision::Reply(reply) => self.refuse(&reply),
             Decision::Health(form) => self.show_health(form),
-            Decision::Forward(_) if !self.shared.matches => refuse(&Reply::misconfigured()),
+            Decision::Forward(plan) if !self.shared.matches => {
+                refuse(&Reply::misconfigured().with_usage(plan.usage))
+            }
             Decision::Forward(plan) => self.forward(&plan, &count, whole),
         }
     }
@@ -66,6 +72,9 @@ impl Stream {
     fn forward(&mut self, plan: &Plan<'static>, count: &Count, whole: bool) -> Result<Action, Status> {
         if count.has_more_to_remove(&plan.headers) {
             scrub(&plan.headers)?;
+        }
+        if let Some(usage) = plan.usage {
+            limits::tell(usage)?;
         }
         if count.marked {
             // Only the filter makes a hop.

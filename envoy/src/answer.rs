@@ -12,7 +12,7 @@ use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};
 use messageweave_lb::policy::redirect::MAX_HOPS;
 use messageweave_lb::policy::reply::Reply;
-use messageweave_lb::policy::safelist::Target;
+use messageweave_lb::policy::routes::Target;
 use proxy_wasm::types::{Action, Status};
 
 /// What was decided about a request when it came.

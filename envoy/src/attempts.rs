@@ -1,26 +1,26 @@
 //! The role that logs: Envoy's router tells it each failed try, and it writes the policy's line
 //! (contract 2.9). Successes are filtered out before by Envoy.
 
-use crate::environment::settings;
+use crate::environment::{settings, target};
 use crate::failure::Account;
 use crate::hostcalls;
 use crate::redirects::ENDPOINT;
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::failure::{Exhausted, Failure};
 use messageweave_lb::policy::origin::Origin;
-use messageweave_lb::policy::safelist::Target;
+use messageweave_lb::policy::routes::Target;
 
 /// One failed try is at hand. Envoy calls the plugin itself for it, not a context of its own.
 pub(crate) fn log() {
-    // A try of a redirect hop has no target on the safelist: the filter in front tells of it.
-    if let (Some(target), Some(exhausted)) = (target(), exhausted()) {
+    // A try of a redirect hop need not have a route: the filter in front tells of it.
+    if let (Some(target), Some(exhausted)) = (asked(), exhausted()) {
         Event::AttemptFailed(Attempt::new(&target, &exhausted)).emit();
     }
 }
 
-fn target() -> Option<Target> {
+fn asked() -> Option<Target> {
     let text = |name| String::from_utf8(hostcalls::property(&["request", name])?).ok();
-    Target::of_record(&text("path")?, &text("method")?)
+    target(&text("path")?, &text("method")?)
 }
 
 /// What the try did, and which origin.

@@ -2,6 +2,7 @@
 
 use crate::hostcalls;
 use log::{LevelFilter, Log, Metadata, Record};
+use messageweave_lb::policy::routes::Target;
 use messageweave_lb::policy::settings::Settings;
 use std::sync::OnceLock;
 
@@ -14,6 +15,11 @@ pub(crate) fn settings() -> &'static Settings {
         log::set_max_level(LevelFilter::Info);
         Settings::from_vars(|name| std::env::var(name).ok())
     })
+}
+
+/// The target of a request that was admitted earlier, from Envoy's own record of it.
+pub(crate) fn target(path_with_query: &str, method: &str) -> Option<Target> {
+    settings().policy.as_ref()?.routes.of_record(path_with_query, method)
 }
 
 struct EnvoyLog;

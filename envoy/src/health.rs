@@ -95,7 +95,7 @@ impl Probes {
             Step::Wait | Step::View => Vec::new(),
         };
         for place in due {
-            let plan = settings().origins().get(place).and_then(|origin| Plan::probe(settings(), origin));
+            let plan = settings().origins().get(place).map(|origin| Plan::probe(settings(), origin));
             let started = plan.and_then(|mut plan| {
                 plan.confined = true;
                 Exchange::start(plan, hostcalls::now(), 0)
@@ -123,7 +123,7 @@ impl Probes {
                     probe.until = wait.until;
                     return self.running.push(probe);
                 }
-                Action::Answer(_) | Action::Exhausted(_) | Action::Refuse(_) => return,
+                Action::Answer(_) | Action::Exhausted(..) | Action::Refuse(_) => return,
             };
             action = probe.exchange.on(event, hostcalls::now());
         }

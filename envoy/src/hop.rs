@@ -4,14 +4,14 @@
 //!
 //! What is known of the chain travels in a property of the client's stream: no client can set it.
 
-use crate::environment::settings;
+use crate::environment::{self, settings};
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
 use crate::wiring::{self, ADDED_BY_ENVOY, CLUSTER_FIELD, HOP_FIELD, INTERNAL_FIELDS, TRY_TIMEOUT_FIELD};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
-use messageweave_lb::policy::safelist::Target;
+use messageweave_lb::policy::routes::Target;
 use proxy_wasm::types::Status;
 
 const CHAIN: &str = "lb.chain";
@@ -77,7 +77,7 @@ impl Chain {
                 hostcalls::remove_field(Section::Request, name)?;
             }
         }
-        let timeout = settings().timeout(self.target.job()).0.to_string();
+        let timeout = settings().timeout(self.target.bounds()).0.to_string();
         hostcalls::set_field(Section::Request, TRY_TIMEOUT_FIELD, timeout.as_bytes())?;
         hostcalls::set_field(Section::Request, CLUSTER_FIELD, wiring::hop(place).as_bytes())
     }
@@ -119,7 +119,7 @@ fn decode(bytes: &[u8]) -> Option<(Target, usize, u32)> {
     let mut parts = std::str::from_utf8(bytes).ok()?.splitn(4, ' ');
     let (hops, chosen) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let (method, path) = (parts.next()?, parts.next()?);
-    Some((Target::of_record(path, method)?, chosen, hops))
+    Some((environment::target(path, method)?, chosen, hops))
 }
 
 /// The client's own target, from the URL that Envoy keeps and the method that was redirected.
@@ -127,7 +127,7 @@ fn original(fields: &[Field], marker: &Marker) -> Option<Target> {
     let url = std::str::from_utf8(find(fields, ORIGINAL_URL)?).ok()?;
     let (_, rest) = url.split_once("://")?;
     let path = rest.get(rest.find('/')?..)?;
-    Target::of_record(path, marker.method.as_str())
+    environment::target(path, marker.method.as_str())
 }
 
 fn find<'a>(fields: &'a [Field], name: &str) -> Option<&'a [u8]> {

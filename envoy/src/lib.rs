@@ -41,6 +41,8 @@ mod hop;
 #[cfg(target_family = "wasm")]
 mod hostcalls;
 #[cfg(target_family = "wasm")]
+mod limits;
+#[cfg(target_family = "wasm")]
 mod plugin;
 #[cfg(target_family = "wasm")]
 mod redirects;

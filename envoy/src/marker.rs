@@ -2,8 +2,8 @@
 //! response; Envoy's router copies it to the request that it makes of it; the role in front reads
 //! it there, or on the response, when the router did not follow after all.
 
+use messageweave_lb::policy::method::Method;
 use messageweave_lb::policy::origin::Origin;
-use messageweave_lb::policy::safelist::Method;
 
 /// Where a followed redirect came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,17 +35,11 @@ impl Marker {
         let (origin, name, status) = (text()?, text()?, text()?);
         Some(Self {
             origin: Origin::parse(origin).ok()?,
-            method: method(name)?,
+            method: Method::named(name)?,
             status: status.parse().ok()?,
             location: parts.next()?.to_vec(),
         })
     }
-}
-
-/// The method of that name, of those that a route can have.
-#[must_use]
-pub fn method(name: &str) -> Option<Method> {
-    [Method::Get, Method::Post, Method::Put].into_iter().find(|method| method.as_str() == name)
 }
 
 #[cfg(test)]
@@ -70,7 +64,7 @@ mod tests {
             "https://a.example",
             "https://a.example GET 302",
             "http://a GET 302 /",
-            "https://a HEAD 302 /",
+            "https://a TRACE 302 /",
         ] {
             assert_eq!(Marker::decode(bytes.as_bytes()), None, "{bytes}");
         }

@@ -74,6 +74,7 @@ fn report(matches: bool) {
         return;
     }
     let _ = hostcalls::share(REPORTED, b"1", None);
+    settings().announce();
     settings().errors().iter().for_each(|error| log::warn!("configuration: {error}"));
     if !matches {
         log::error!("configuration: {MISMATCH}");
@@ -113,6 +114,7 @@ impl RootContext for Root {
         if plugin.role == Role::Admission {
             report(matches);
             crate::hop::declare();
+            crate::limits::declare();
             crate::health::prepare();
         }
         true

@@ -4,15 +4,15 @@
 
 use crate::environment::settings;
 use crate::hostcalls::{self, Section};
-use crate::marker::{Marker, method};
+use crate::marker::Marker;
 use crate::wiring::{
     ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, INTERNAL_FIELDS, METADATA, METADATA_ORIGIN,
 };
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::method::Method;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
-use messageweave_lb::policy::safelist::Method;
 use proxy_wasm::types::{Action, Status};
 
 /// Envoy's metadata of the endpoint that a try went to.
@@ -97,7 +97,7 @@ impl Asked {
         let origin = hostcalls::property(&ENDPOINT)?;
         Some(Self {
             origin: Origin::parse(std::str::from_utf8(&origin).ok()?).ok()?,
-            method: method(name)?,
+            method: Method::named(name)?,
             path_with_query: path_with_query.to_owned(),
         })
     }

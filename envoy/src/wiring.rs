@@ -1,7 +1,8 @@
 //! What the filter and the configuration that is rendered for it must agree on: names of clusters
 //! and fields, and the plugin's own configuration.
 
-use serde_json::{Value, json};
+use messageweave_lb::policy::json::Json;
+use serde_json::json;
 
 /// Names the cluster of a redirect hop. Only the filter sets it; origins never see it.
 pub const CLUSTER_FIELD: &str = "x-lb-cluster";
@@ -9,6 +10,9 @@ pub const CLUSTER_FIELD: &str = "x-lb-cluster";
 /// Marks a redirect that the policy follows, and tells the filter where it came from
 /// (see [`marker`](crate::marker)). Neither origins nor clients see it.
 pub const HOP_FIELD: &str = "x-lb-hop";
+
+/// The address of the client's connection, where a limit asks for it: whatever `x-forwarded-for` says.
+pub const PEER_FIELD: &str = "x-lb-peer";
 
 /// Tells a probe's answer from a reply that Envoy made in its place, and a hop's answer from others.
 pub const ANSWERED_FIELD: &str = "x-lb-answered";
@@ -31,7 +35,11 @@ pub const METADATA: &str = "lb";
 pub const METADATA_ORIGIN: &str = "origin";
 
 /// All fields that are Envoy's and the filter's business alone.
-pub const INTERNAL_FIELDS: [&str; 3] = [CLUSTER_FIELD, HOP_FIELD, ANSWERED_FIELD];
+pub const INTERNAL_FIELDS: [&str; 4] = [CLUSTER_FIELD, HOP_FIELD, ANSWERED_FIELD, PEER_FIELD];
+
+/// Where the filter leaves what a request has used of its limit, in the order of the fields that say it:
+/// Envoy adds those to the answer.
+pub const LIMIT_STATES: [&str; 2] = ["lb.limit", "lb.remaining"];
 
 /// What the policy never forwards and the rendered routes, or Envoy itself, remove from every
 /// request, so that no hostcall is spent on it.
@@ -132,11 +140,12 @@ impl Plugin {
     /// Reads exactly that; nothing from anything else.
     #[must_use]
     pub fn decode(text: &[u8]) -> Option<Self> {
-        let Value::Object(mut fields) = serde_json::from_slice(text).ok()? else { return None };
-        let (role, origins) = (fields.remove(ROLE)?, fields.remove(ORIGINS)?);
+        let Json::Object(fields) = Json::parse(std::str::from_utf8(text).ok()?).ok()? else { return None };
+        let find = |name| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        let (role, origins) = (find(ROLE)?, find(ORIGINS)?);
+        let role = Role::ALL.into_iter().find(|known| role.as_str() == Some(known.name()))?;
         let origins = origins.as_array()?.iter().map(|origin| origin.as_str().map(str::to_owned));
-        let role = Role::ALL.into_iter().find(|known| role == known.name())?;
-        Some(Self { role, origins: origins.collect::<Option<_>>()? }).filter(|_| fields.is_empty())
+        Some(Self { role, origins: origins.collect::<Option<_>>()? }).filter(|_| fields.len() == 2)
     }
 }
 

@@ -32,3 +32,13 @@ pub fn whatwg_origin(data: &[u8]) {
 pub fn whatwg_location(data: &[u8]) {
     invariants::whatwg_location(data);
 }
+
+/// Any lines of `x-forwarded-for`.
+pub fn client_address(data: &[u8]) {
+    invariants::client_address(data);
+}
+
+/// Any sequence of keys and clocks against the rate limiter.
+pub fn limit(data: &[u8]) {
+    invariants::limit(data);
+}

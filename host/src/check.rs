@@ -4,7 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use messageweave_lb::policy::safelist::{HEALTH_PATH, Job, Method, ROUTES};
+use messageweave_lb::policy::document::Policy;
+use messageweave_lb::policy::limit::rule::KeyKind;
+use messageweave_lb::policy::route::{Matcher, Route};
+use messageweave_lb::policy::safelist::HEALTH_PATH;
 use messageweave_lb::policy::settings::Settings;
 
 use crate::arguments::CheckArguments;
@@ -83,21 +86,41 @@ fn write_settings(text: &mut String, settings: &Settings) -> std::fmt::Result {
         if settings.trust_forwarded_proto { "on" } else { "off" }
     )?;
     writeln!(text, "LB_REPLAY_MAX_BYTES        {}", settings.replay_max_bytes)?;
-    writeln!(text, "routes (methods, attempts, time for each):")?;
-    for route in &ROUTES {
-        write_route(text, settings, route.path, route.methods, route.job)?;
-    }
-    writeln!(text, "  {HEALTH_PATH:<34} GET        the balancer's own")
+    // Without a policy there are errors, and they are shown instead.
+    settings.policy.as_ref().map_or(Ok(()), |policy| write_policy(text, settings, policy))
 }
 
-fn write_route(
-    text: &mut String,
-    settings: &Settings,
-    path: &str,
-    methods: &[Method],
-    job: Job,
-) -> std::fmt::Result {
-    let methods: Vec<_> = methods.iter().map(|method| method.as_str()).collect();
-    let (attempts, timeout) = (settings.attempts(job), settings.timeout(job).0);
-    writeln!(text, "  {path:<34} {:<9}  {attempts} x {timeout} ms", methods.join(" "))
+fn write_policy(text: &mut String, settings: &Settings, policy: &Policy) -> std::fmt::Result {
+    writeln!(text, "routes (* stands for the rest of a path; methods, attempts, time for each, limit):")?;
+    for route in policy.routes.iter() {
+        write_route(text, settings, policy, route)?;
+    }
+    writeln!(text, "  {HEALTH_PATH:<34} GET        the balancer's own")?;
+    if !policy.limits.is_empty() {
+        let off = if settings.limits_off { ", all off: LB_ENV is dev" } else { "" };
+        writeln!(text, "limits (at most {} entries in an instance{off}):", policy.max_entries)?;
+    }
+    for limit in &policy.limits {
+        let key = match limit.key {
+            KeyKind::Ip => "address",
+            KeyKind::User => "user",
+            KeyKind::Both => "user and address",
+        };
+        writeln!(text, "  {:<34} {} in {} s for each {key}", limit.name, limit.limit, limit.window_s)?;
+    }
+    Ok(())
+}
+
+fn write_route(text: &mut String, settings: &Settings, policy: &Policy, route: &Route) -> std::fmt::Result {
+    let path = match &route.matcher {
+        Matcher::Exact(path) => path.to_string(),
+        Matcher::Prefix(prefix) => format!("{prefix}*"),
+    };
+    let methods = route.methods.join(" ");
+    let (attempts, timeout) = (settings.attempts(route.bounds), settings.timeout(route.bounds).0);
+    write!(text, "  {path:<34} {methods:<9}  {attempts} x {timeout} ms")?;
+    match route.limit.and_then(|place| policy.limits.get(place)) {
+        Some(limit) => writeln!(text, "  {}", limit.name),
+        None => writeln!(text),
+    }
 }

@@ -1,5 +1,5 @@
 //! `--metrics`: what the host counts, as Prometheus reads it. Every label is of a closed set, so no
-//! client can make series: a route is a literal of the safelist, an origin one of the configuration.
+//! client can make series: routes and origins are those of the configuration.
 
 mod listener;
 
@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use messageweave_lb::policy::safelist::{HEALTH_PATH, ROUTES};
+use messageweave_lb::policy::routes::Routes;
+use messageweave_lb::policy::safelist::HEALTH_PATH;
 use messageweave_lb::policy::settings::Settings;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -19,7 +20,7 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use listener::serve;
 
-/// Any path that is not on the safelist, any origin that is not configured.
+/// Any path without a route, any origin that is not configured.
 pub(crate) const OTHER: &str = "other";
 
 /// The upper bounds of the buckets, in seconds: up to the long jobs.
@@ -28,13 +29,13 @@ const BUCKETS: [f64; 16] =
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {
-    route: &'static str,
+    route: Arc<str>,
     status: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfRoute {
-    route: &'static str,
+    route: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -55,7 +56,16 @@ pub(crate) struct Metrics {
     attempts: Family<OfOrigin, Counter>,
     failovers: Family<OfRoute, Counter>,
     failures: Family<Failed, Counter>,
-    origins: ArcSwap<BTreeSet<Arc<str>>>,
+    labels: ArcSwap<Labels>,
+}
+
+/// What labels may say, as the configuration has it.
+#[derive(Default)]
+struct Labels {
+    origins: BTreeSet<Arc<str>>,
+    routes: Option<Routes>,
+    /// The paths and prefixes of the routes.
+    paths: BTreeSet<Arc<str>>,
 }
 
 impl Metrics {
@@ -67,7 +77,7 @@ impl Metrics {
             attempts: Family::default(),
             failovers: Family::default(),
             failures: Family::default(),
-            origins: ArcSwap::default(),
+            labels: ArcSwap::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("requests", "Requests by route and status", metrics.requests.clone());
@@ -86,18 +96,37 @@ impl Metrics {
         metrics
     }
 
-    /// A new configuration: its origins are labels from now on.
+    /// A new configuration: its origins and routes are labels from now on.
     pub(crate) fn configure(&self, settings: &Settings) {
-        self.origins
-            .store(Arc::new(settings.origins().iter().map(|origin| origin.as_str().into()).collect()));
+        let routes = settings.policy.as_ref().map(|policy| policy.routes.clone());
+        let paths = routes.iter().flat_map(Routes::iter).map(|route| route.matcher.text());
+        self.labels.store(Arc::new(Labels {
+            origins: settings.origins().iter().map(|origin| origin.as_str().into()).collect(),
+            paths: paths.chain([HEALTH_PATH]).map(Arc::from).collect(),
+            routes,
+        }));
     }
 
-    pub(crate) fn answered(&self, route: &'static str, status: u16, duration: Duration) {
-        self.requests.get_or_create(&Answered { route, status }).inc();
+    /// The path or prefix of the route of a path, or `other`.
+    pub(crate) fn route_of(&self, path: &str) -> Arc<str> {
+        let labels = self.labels.load();
+        let text = match path {
+            HEALTH_PATH => Some(HEALTH_PATH),
+            _ => labels
+                .routes
+                .as_ref()
+                .and_then(|routes| routes.route_of(path))
+                .map(|route| route.matcher.text()),
+        };
+        text.and_then(|text| labels.paths.get(text)).map_or_else(|| OTHER.into(), Arc::clone)
+    }
+
+    pub(crate) fn answered(&self, route: Arc<str>, status: u16, duration: Duration) {
+        self.requests.get_or_create(&Answered { route: Arc::clone(&route), status }).inc();
         self.durations.get_or_create(&OfRoute { route }).observe(duration.as_secs_f64());
     }
 
-    pub(crate) fn attempted(&self, route: &'static str, origin: &str, number: u32) {
+    pub(crate) fn attempted(&self, route: Arc<str>, origin: &str, number: u32) {
         self.attempts.get_or_create(&OfOrigin { origin: self.label(origin) }).inc();
         if number > 1 {
             self.failovers.get_or_create(&OfRoute { route }).inc();
@@ -111,7 +140,7 @@ impl Metrics {
     }
 
     fn label(&self, origin: &str) -> Arc<str> {
-        self.origins.load().get(origin).map_or_else(|| OTHER.into(), Arc::clone)
+        self.labels.load().origins.get(origin).map_or_else(|| OTHER.into(), Arc::clone)
     }
 
     fn text(&self) -> String {
@@ -120,13 +149,6 @@ impl Metrics {
         let _ = encode(&mut text, &self.registry);
         text
     }
-}
-
-/// The literal of the safelist, or `other`.
-pub(crate) fn route_of(path: &str) -> &'static str {
-    let literals = ROUTES.iter().map(|route| route.path).chain([HEALTH_PATH]);
-    let mut same = literals.filter(|literal| *literal == path);
-    same.next().unwrap_or(OTHER)
 }
 
 #[cfg(test)]
@@ -141,9 +163,9 @@ mod tests {
     fn no_label_is_a_clients_own_text() {
         let metrics = Metrics::new();
         metrics.configure(&of(r#"["https://a.example"]"#));
-        metrics.attempted(route_of("/ready"), "https://a.example", 1);
-        metrics.attempted(route_of("/s3cret"), "https://hop.example", 2);
-        metrics.answered(route_of("/ready/"), 404, Duration::from_millis(3));
+        metrics.attempted(metrics.route_of("/ready"), "https://a.example", 1);
+        metrics.attempted(metrics.route_of("/s3cret"), "https://hop.example", 2);
+        metrics.answered(metrics.route_of("/ready/"), 404, Duration::from_millis(3));
         metrics.failed("https://a.example", "HTTP 502");
         let text = metrics.text();
         for line in [

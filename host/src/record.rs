@@ -9,7 +9,7 @@ use messageweave_lb::policy::safelist::HEALTH_PATH;
 use tokio::time::Instant;
 
 use crate::journal::LogFormat;
-use crate::metrics::{Metrics, route_of};
+use crate::metrics::Metrics;
 use access_log::{AccessLog, Line};
 
 /// The client left before it had the head of an answer: nginx's number for it.
@@ -41,7 +41,8 @@ impl Observers {
         Some(Arc::new(Record {
             observers: Arc::clone(self),
             began: Instant::now(),
-            route: route_of(path),
+            route: self.metrics.as_ref().map(|metrics| metrics.route_of(path)),
+            is_health_view: path == HEALTH_PATH,
             line,
             attempts: Mutex::default(),
         }))
@@ -59,7 +60,9 @@ impl Observers {
 pub(crate) struct Record {
     observers: Arc<Observers>,
     began: Instant,
-    route: &'static str,
+    /// Its label, where there are metrics.
+    route: Option<Arc<str>>,
+    is_health_view: bool,
     line: Option<Line>,
     attempts: Mutex<Attempts>,
 }
@@ -77,7 +80,7 @@ impl Record {
     /// The component sends a request to an origin: an attempt, unless it follows a redirect or is a
     /// health probe.
     pub(crate) fn sends(&self, uri: &Uri) {
-        if self.route == HEALTH_PATH {
+        if self.is_health_view {
             return;
         }
         let mut attempts = self.attempts();
@@ -86,8 +89,8 @@ impl Record {
         }
         let origin = uri.authority().map(|authority| format!("https://{authority}")).unwrap_or_default();
         attempts.count = attempts.count.saturating_add(1);
-        if let Some(metrics) = &self.observers.metrics {
-            metrics.attempted(self.route, &origin, attempts.count);
+        if let (Some(metrics), Some(route)) = (&self.observers.metrics, &self.route) {
+            metrics.attempted(Arc::clone(route), &origin, attempts.count);
         }
         attempts.origin = Some(origin);
     }
@@ -98,8 +101,8 @@ impl Record {
 
     fn end(&self, status: u16) {
         let duration = self.began.elapsed();
-        if let Some(metrics) = &self.observers.metrics {
-            metrics.answered(self.route, status, duration);
+        if let (Some(metrics), Some(route)) = (&self.observers.metrics, &self.route) {
+            metrics.answered(Arc::clone(route), status, duration);
         }
         if let (Some(log), Some(line)) = (&self.observers.access_log, &self.line) {
             let attempts = self.attempts().clone();

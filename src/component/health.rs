@@ -45,7 +45,7 @@ fn probe_all(cache: &mut HealthCache, settings: &'static Settings, places: &[usi
 }
 
 fn probe(settings: &'static Settings, index: usize) -> Option<Job<'static>> {
-    let plan = Plan::probe(settings, settings.origins().get(index)?)?;
+    let plan = Plan::probe(settings, settings.origins().get(index)?);
     let (exchange, action) = Exchange::start(plan, host::now(), 0)?;
     Some(Job::new(exchange, action))
 }

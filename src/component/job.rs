@@ -52,11 +52,7 @@ impl<'s> Job<'s> {
                     self.ending = self.response.take().map(|response| Ending::Answer(answer, response));
                     return;
                 }
-                Action::Exhausted(exhausted) => {
-                    self.ending = Some(Ending::Reply(Reply::exhausted(&exhausted)));
-                    return;
-                }
-                Action::Refuse(reply) => {
+                Action::Exhausted(_, reply) | Action::Refuse(reply) => {
                     self.ending = Some(Ending::Reply(reply));
                     return;
                 }

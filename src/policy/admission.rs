@@ -1,14 +1,21 @@
 //! Admission: what becomes of a request, decided by its head and the configuration alone
-//! (contract 2.1). The order of the steps is the contract.
+//! (contract 2.1). The order of the steps is the contract: 400, 308, the balancer's own endpoint, a
+//! policy that is bad, 404, 405, the limit, origins that are bad, forward.
 
 use super::authority::Authority;
 use super::event::Event;
 use super::headers::Headers;
 use super::health::accept::Form;
+use super::limit::address::Address;
+use super::limit::answer::Usage;
+use super::limit::gate::Gate;
+use super::limit::window::Hit;
+use super::method::{Method, Methods};
 use super::plan::Plan;
 use super::reply::Reply;
-use super::safelist::{self, Lookup, Target};
-use super::settings::Settings;
+use super::routes::{Lookup, Target};
+use super::safelist::HEALTH_PATH;
+use super::settings::{BACKEND_ORIGINS_JSON, LB_POLICY_JSON, Settings};
 use super::upgrade::{self, Scheme};
 
 /// The head of a client's request, as the host reports it.
@@ -24,6 +31,17 @@ pub struct RequestHead<'a> {
     pub authority: Option<&'a str>,
     /// The header section; it may lack `host` and `connection`, which some hosts keep to themselves.
     pub headers: Headers,
+    /// The address of the connection, with or without its port, where the host tells it.
+    pub peer: Option<&'a [u8]>,
+}
+
+/// How far a request came by its head alone.
+#[derive(Debug)]
+pub enum Admission<'s> {
+    /// It is decided.
+    Decided(Decision<'s>),
+    /// Its route has a limit: it is counted first.
+    Limited(Box<Gate<'s>>),
 }
 
 /// What becomes of a request.
@@ -37,9 +55,24 @@ pub enum Decision<'s> {
     Forward(Box<Plan<'s>>),
 }
 
-/// Decides.
+impl<'s> Admission<'s> {
+    /// What becomes of the request, with the shell to count it if need be.
+    #[must_use]
+    pub fn counted(self, count: impl FnOnce(&Gate<'s>) -> Hit) -> Decision<'s> {
+        match self {
+            Self::Decided(decision) => decision,
+            Self::Limited(gate) => {
+                let hit = count(&gate);
+                gate.pass(hit)
+            }
+        }
+    }
+}
+
+/// Decides, up to the limit of the route, if it has one.
 #[must_use]
-pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'s> {
+pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Admission<'s> {
+    let refuse = |reply| Admission::Decided(Decision::Reply(reply));
     let hosts: Vec<_> = request.headers.all("host").collect();
     let authority = Authority::of_request(request.authority.map(str::as_bytes), &hosts);
     // A host that reports neither scheme nor authority nor Host keeps them to itself: then there is
@@ -47,7 +80,7 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
     let is_hidden = request.scheme.is_none() && request.authority.is_none() && hosts.is_empty();
     let arrived_over_https = upgrade::arrived_over_https(settings, request.scheme, &request.headers);
     if authority.is_err() && !(is_hidden && arrived_over_https) {
-        return Decision::Reply(Reply::malformed_host());
+        return refuse(Reply::malformed_host());
     }
     let (path, query) = split(request.path_with_query);
     if let Ok(authority) = authority
@@ -56,22 +89,70 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
         // `OPTIONS *` has no path, and no URL could hold the asterisk.
         let path = if path.starts_with('/') { path } else { "/" };
         let rest = [path, query.map_or("", |_| "?"), query.unwrap_or_default()].concat();
-        return Decision::Reply(Reply::upgrade(&authority, &rest));
+        return refuse(Reply::upgrade(&authority, &rest));
     }
-    let (route, method) = match safelist::look_up(path, request.method) {
-        Lookup::Health => return Decision::Health(Form::preferred(&request.headers)),
-        Lookup::Unknown => return Decision::Reply(Reply::not_forwarded(path)),
-        Lookup::OtherMethod(allowed) => return Decision::Reply(Reply::method_not_allowed(path, allowed)),
-        Lookup::Found(route, method) => (route, method),
-    };
-    if settings.origins().is_empty() {
-        for error in settings.backend_errors() {
-            Event::Misconfigured(error).emit();
+    if path == HEALTH_PATH {
+        return Admission::Decided(own_endpoint(&request));
+    }
+    match route(settings, path, query, request.method) {
+        Ok(target) => limit(settings, target, request),
+        Err(reply) => refuse(reply),
+    }
+}
+
+/// The balancer's own endpoint, which no policy can hide.
+fn own_endpoint<'s>(request: &RequestHead<'_>) -> Decision<'s> {
+    match Method::named(request.method) {
+        Some(Method::Get) => Decision::Health(Form::preferred(&request.headers)),
+        _ => Decision::Reply(Reply::method_not_allowed(HEALTH_PATH, Methods::only(Method::Get))),
+    }
+}
+
+fn limit<'s>(settings: &'s Settings, target: Target, request: RequestHead<'_>) -> Admission<'s> {
+    let RequestHead { headers, peer, .. } = request;
+    match settings.limit(&target) {
+        Some(limit) => {
+            let address = Address::of_client(&limit.client_address, &headers, peer);
+            Admission::Limited(Box::new(Gate { settings, limit, target, headers, address }))
         }
-        return Decision::Reply(Reply::misconfigured());
+        None => Admission::Decided(forward(settings, target, headers, None)),
     }
-    let target = Target::new(route, method, query);
-    Decision::Forward(Box::new(Plan::forward(settings, target, request.headers)))
+}
+
+/// The last step: on to an origin, if there are any.
+pub(super) fn forward(
+    settings: &Settings,
+    target: Target,
+    headers: Headers,
+    usage: Option<Usage>,
+) -> Decision<'_> {
+    if settings.origins().is_empty() {
+        log_errors(settings, BACKEND_ORIGINS_JSON);
+        return Decision::Reply(Reply::misconfigured().with_usage(usage));
+    }
+    let mut plan = Plan::forward(settings, target, headers);
+    plan.usage = usage;
+    Decision::Forward(Box::new(plan))
+}
+
+/// Where a request goes by its path and method.
+fn route(settings: &Settings, path: &str, query: Option<&str>, method: &str) -> Result<Target, Reply> {
+    let Some(policy) = &settings.policy else {
+        log_errors(settings, LB_POLICY_JSON);
+        return Err(Reply::misconfigured_policy());
+    };
+    match policy.routes.look_up(path, query, method) {
+        Lookup::Unknown => Err(Reply::not_forwarded(path)),
+        Lookup::OtherMethod(allowed) => Err(Reply::method_not_allowed(path, allowed)),
+        Lookup::Found(target) => Ok(target),
+    }
+}
+
+/// A document may break more rules than anyone reads for each request: `check` tells them all.
+const MOST_LOGGED: usize = 10;
+
+fn log_errors(settings: &Settings, key: &'static str) {
+    settings.errors_of(key).take(MOST_LOGGED).for_each(|error| Event::Misconfigured(error).emit());
 }
 
 /// Path and query as received. A fragment has no place in a request target (RFC 9112 section 3.2)
@@ -110,8 +191,10 @@ mod tests {
                 scheme: Some(scheme),
                 authority: Some(host),
                 headers: Headers::default(),
+                peer: None,
             },
         )
+        .counted(|_| panic!("nothing is limited here"))
     }
 
     fn status(decision: &Decision<'_>) -> u16 {
@@ -155,8 +238,9 @@ mod tests {
                 scheme: None,
                 authority: None,
                 headers,
+                peer: None,
             };
-            status(&admit(&settings, head))
+            status(&admit(&settings, head).counted(|_| panic!("nothing is limited here")))
         };
         assert_eq!(decide("1", "https"), 404);
         assert_eq!(decide("1", "http"), 400);

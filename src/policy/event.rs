@@ -1,12 +1,13 @@
 //! What the balancer logs (contract 2.9): one line per failed attempt and per exhausted request.
 //!
-//! An event holds a method, a literal of the safelist, an origin and a failure, and no type here
+//! An event holds a method, a path without its query, an origin and a failure, and no type here
 //! could hold a query, a header or a body: a log line can't leak what it can't hold.
 
+use super::config_error::ConfigError;
 use super::failure::{Exhausted, Failure};
+use super::method::Method;
 use super::origin::Origin;
-use super::safelist::{Method, Target};
-use super::settings::ConfigError;
+use super::routes::Target;
 use std::fmt;
 
 pub(super) const ATTEMPT_FAILED: &str = "attempt failed: ";
@@ -19,6 +20,8 @@ pub enum Event<'a> {
     AttemptFailed(Attempt<'a>),
     /// No attempt brought an answer; the client gets the `503`.
     RequestExhausted(Attempt<'a>),
+    /// The environment says that nothing is limited.
+    LimitsOff,
     /// A fault of the configuration.
     Misconfigured(&'a ConfigError),
 }
@@ -27,7 +30,7 @@ pub enum Event<'a> {
 #[derive(Debug)]
 pub struct Attempt<'a> {
     method: Method,
-    path: &'static str,
+    path: &'a str,
     origin: &'a Origin,
     failure: Failure,
 }
@@ -35,7 +38,7 @@ pub struct Attempt<'a> {
 impl<'a> Attempt<'a> {
     /// Describes a failed attempt.
     #[must_use]
-    pub fn new(target: &Target, exhausted: &Exhausted<'a>) -> Self {
+    pub fn new(target: &'a Target, exhausted: &Exhausted<'a>) -> Self {
         Self {
             method: target.method(),
             path: target.path(),
@@ -49,7 +52,7 @@ impl Event<'_> {
     /// Hands the line to the log of the host.
     pub fn emit(&self) {
         match self {
-            Self::AttemptFailed(_) => log::warn!("{self}"),
+            Self::AttemptFailed(_) | Self::LimitsOff => log::warn!("{self}"),
             Self::RequestExhausted(_) | Self::Misconfigured(_) => log::error!("{self}"),
         }
     }
@@ -60,6 +63,7 @@ impl fmt::Display for Event<'_> {
         match self {
             Self::AttemptFailed(attempt) => write!(f, "{ATTEMPT_FAILED}{attempt}"),
             Self::RequestExhausted(attempt) => write!(f, "{REQUEST_EXHAUSTED}{attempt}"),
+            Self::LimitsOff => f.write_str("rate limits are off: LB_ENV is dev"),
             Self::Misconfigured(error) => write!(f, "misconfigured: {error}"),
         }
     }
@@ -79,7 +83,7 @@ mod tests {
     #[test]
     fn a_line_has_method_path_origin_and_failure() {
         let origin = &Origin::parse("https://a.example").unwrap();
-        let target = Target::health_probe().unwrap();
+        let target = Target::health_probe();
         let line =
             |failure| Event::AttemptFailed(Attempt::new(&target, &Exhausted { origin, failure })).to_string();
         assert_eq!(

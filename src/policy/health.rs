@@ -35,10 +35,10 @@ impl Verdict {
         match action {
             Action::Send | Action::Wait(_) | Action::Refuse(_) => None,
             Action::Answer(answer) => Some(Self { up: true, status: Some(answer.status) }),
-            Action::Exhausted(Exhausted { failure: Failure::Status(status), .. }) => {
+            Action::Exhausted(Exhausted { failure: Failure::Status(status), .. }, _) => {
                 Some(Self { up: false, status: Some(*status) })
             }
-            Action::Exhausted(_) => Some(Self::DOWN),
+            Action::Exhausted(..) => Some(Self::DOWN),
         }
     }
 }

@@ -65,13 +65,13 @@ mod tests {
     use super::super::event::{self, Event};
     use super::super::failure::{Exhausted, Failure, FailureClass};
     use super::super::origin::Origin;
-    use super::super::safelist::Target;
+    use super::super::routes::Target;
     use super::*;
 
     #[test]
     fn what_is_written_of_an_attempt_is_read_back_in_its_four_fields() {
         let origin = &Origin::parse("https://[2001:db8::1]:8443").unwrap();
-        let target = Target::health_probe().unwrap();
+        let target = Target::health_probe();
         for failure in [Failure::Status(502), Failure::Class(FailureClass::Timeout)] {
             let attempt = || event::Attempt::new(&target, &Exhausted { origin, failure });
             for event in [Event::AttemptFailed(attempt()), Event::RequestExhausted(attempt())] {

@@ -3,8 +3,9 @@
 //! The wasi shells run a plan with the exchange; a host with a router of its own reads it.
 
 use super::headers::Headers;
+use super::limit::answer::Usage;
 use super::origin::Origin;
-use super::safelist::Target;
+use super::routes::Target;
 use super::settings::Settings;
 use super::time::Millis;
 use super::upload::Framing;
@@ -29,6 +30,8 @@ pub struct Plan<'s> {
     pub timeout: Millis,
     /// The largest replay copy, in bytes.
     pub replay_max_bytes: usize,
+    /// What the client has left of the route's limit: every answer says it.
+    pub usage: Option<Usage>,
     /// Whether this is a health probe, which has no client.
     pub probe: bool,
     /// Whether redirects are followed to configured origins alone, as a host does that reaches no
@@ -45,16 +48,17 @@ impl<'s> Plan<'s> {
         if !target.method().carries_body() {
             headers.retain(|name| name != "content-length");
         }
-        let job = target.job();
+        let bounds = target.bounds();
         Self {
             settings,
             headers,
             framing,
             origins: settings.origins(),
-            attempts: settings.attempts(job),
-            timeout: settings.timeout(job),
+            attempts: settings.attempts(bounds),
+            timeout: settings.timeout(bounds),
             replay_max_bytes: settings.replay_max_bytes,
             target,
+            usage: None,
             probe: false,
             confined: false,
         }
@@ -62,12 +66,12 @@ impl<'s> Plan<'s> {
 
     /// The plan of a health probe: `GET /healthz` with no field of any client's, one attempt.
     #[must_use]
-    pub fn probe(settings: &'s Settings, origin: &'s Origin) -> Option<Self> {
-        let mut plan = Self::forward(settings, Target::health_probe()?, Headers::default());
+    pub fn probe(settings: &'s Settings, origin: &'s Origin) -> Self {
+        let mut plan = Self::forward(settings, Target::health_probe(), Headers::default());
         plan.origins = slice::from_ref(origin);
         plan.attempts = 1;
         plan.probe = true;
-        Some(plan)
+        plan
     }
 
     /// The length that the client announces; as much as there can be where it is beyond counting.
@@ -100,7 +104,7 @@ pub const fn starts(attempts: u32, origins: usize) -> usize {
     if attempts > 1 || origins == 0 { origins } else { 1 }
 }
 
-/// How the client announces its body (RFC 9112 section 6.3). A GET carries none.
+/// How the client announces its body (RFC 9112 section 6.3). GET and HEAD carry none.
 fn framing(target: &Target, headers: &Headers) -> Framing {
     if !target.method().carries_body() {
         return Framing::Empty;
@@ -114,7 +118,7 @@ fn framing(target: &Target, headers: &Headers) -> Framing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::safelist::{Lookup, look_up};
+    use super::super::document::Policy;
     use super::*;
 
     fn settings(attempts: &str) -> Settings {
@@ -127,8 +131,7 @@ mod tests {
 
     fn order(attempts: &str, path: &str, method: &str, dice: u64) -> String {
         let settings = settings(attempts);
-        let Lookup::Found(route, method) = look_up(path, method) else { panic!() };
-        let target = Target::new(route, method, None);
+        let target = Policy::built_in().routes.of_record(path, method).unwrap();
         let plan = Plan::forward(&settings, target, Headers::default());
         plan.order(dice).map(Origin::authority).collect()
     }
@@ -154,12 +157,12 @@ mod tests {
             [(Some("0"), Framing::Empty), (Some("12"), Framing::Length), (None, Framing::Unknown)]
         {
             let settings = settings("1");
-            let Lookup::Found(route, method) = look_up("/worker", "POST") else { panic!() };
+            let target = Policy::built_in().routes.of_record("/worker", "POST").unwrap();
             let mut headers = Headers::default();
             if let Some(value) = value {
                 headers.set("content-length", value);
             }
-            let plan = Plan::forward(&settings, Target::new(route, method, None), headers);
+            let plan = Plan::forward(&settings, target, headers);
             assert_eq!(plan.framing, framing);
         }
     }

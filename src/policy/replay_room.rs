@@ -42,18 +42,18 @@ impl ReplayRoom {
 
 #[cfg(test)]
 mod tests {
+    use super::super::document::Policy;
     use super::super::headers::Headers;
-    use super::super::safelist::{Lookup, Target, look_up};
     use super::super::settings::Settings;
     use super::*;
 
     fn plan<'s>(settings: &'s Settings, length: Option<&str>) -> Plan<'s> {
-        let Lookup::Found(route, method) = look_up("/webhook/tg", "POST") else { panic!() };
+        let target = Policy::built_in().routes.of_record("/webhook/tg", "POST").unwrap();
         let mut headers = Headers::default();
         if let Some(length) = length {
             headers.set("content-length", length);
         }
-        Plan::forward(settings, Target::new(route, method, None), headers)
+        Plan::forward(settings, target, headers)
     }
 
     fn settings() -> Settings {

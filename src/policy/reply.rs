@@ -5,7 +5,8 @@
 use super::authority::Authority;
 use super::failure::Exhausted;
 use super::headers::Field;
-use super::safelist::Method;
+use super::limit::answer::Usage;
+use super::method::Methods;
 
 /// A complete answer of the balancer itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Reply {
         Self::text(308, "").with("location", &location)
     }
 
-    /// `404`: the path is not on the safelist.
+    /// `404`: the path has no route.
     #[must_use]
     pub fn not_forwarded(path: &str) -> Self {
         Self::text(404, &format!("route not forwarded: {path}"))
@@ -50,8 +51,7 @@ impl Reply {
 
     /// `405`: the path is known, the method is another.
     #[must_use]
-    pub fn method_not_allowed(path: &str, allowed: &[Method]) -> Self {
-        let allowed: Vec<_> = allowed.iter().map(|method| method.as_str()).collect();
+    pub fn method_not_allowed(path: &str, allowed: Methods) -> Self {
         Self::text(405, &format!("method not allowed for {path}")).with("allow", &allowed.join(", "))
     }
 
@@ -67,13 +67,28 @@ impl Reply {
         Self::text(503, "misconfigured backends")
     }
 
+    /// `503`: the policy document is bad.
+    #[must_use]
+    pub fn misconfigured_policy() -> Self {
+        Self::text(503, "misconfigured policy")
+    }
+
     /// `503`: every attempt failed.
     #[must_use]
     pub fn exhausted(exhausted: &Exhausted<'_>) -> Self {
         Self::text(503, &exhausted.to_string())
     }
 
-    /// The health view.
+    /// The same, for a request of a limited route.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
+        if let Some(usage) = usage {
+            self.headers.extend(usage.fields());
+        }
+        self
+    }
+
+    /// The health view, or a refusal for programs.
     pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
         Self::new(status, JSON, body)
     }
@@ -97,7 +112,7 @@ impl Reply {
             .with("content-length", &length)
     }
 
-    fn with(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.as_bytes().to_vec()));
         self
     }
@@ -105,6 +120,7 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
+    use super::super::method::Method;
     use super::*;
 
     fn header<'a>(reply: &'a Reply, name: &str) -> &'a str {
@@ -123,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_405_lists_the_methods() {
-        let reply = Reply::method_not_allowed("/api/config", &[Method::Get, Method::Put]);
+        let reply = Reply::method_not_allowed("/api/config", Methods::only(Method::Get).and(Method::Put));
         assert_eq!(header(&reply, "allow"), "GET, PUT");
         assert_eq!(reply.body, b"method not allowed for /api/config");
     }

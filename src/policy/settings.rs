@@ -4,11 +4,17 @@
 //! misconfigured (`503` on what it would forward), and every fault is kept for `check` and the log
 //! by its key and the rule that it broke, never by its text.
 
+use super::config_error::{ConfigError, ConfigRule};
+use super::document::Policy;
+use super::event::Event;
+use super::json::Json;
+use super::limit::rule::{DEFAULT_MAX_ENTRIES, Limit};
 use super::number;
 use super::origin::{Origin, OriginRule};
-use super::safelist::Job;
+use super::route::{Attempts, Bounds, Timeout};
+use super::routes::Target;
 use super::time::Millis;
-use std::fmt;
+use std::num::NonZeroU32;
 
 /// The JSON array of origins.
 pub const BACKEND_ORIGINS_JSON: &str = "BACKEND_ORIGINS_JSON";
@@ -20,6 +26,9 @@ const LB_HEALTH_TTL_MS: &str = "LB_HEALTH_TTL_MS";
 const LB_VERSION: &str = "LB_VERSION";
 const LB_TRUST_FORWARDED_PROTO: &str = "LB_TRUST_FORWARDED_PROTO";
 const LB_REPLAY_MAX_BYTES: &str = "LB_REPLAY_MAX_BYTES";
+/// The policy document.
+pub const LB_POLICY_JSON: &str = "LB_POLICY_JSON";
+const LB_ENV: &str = "LB_ENV";
 
 /// Every variable that the policy reads; no host passes it another.
 pub const VARIABLES: &[&str] = &[
@@ -32,6 +41,8 @@ pub const VARIABLES: &[&str] = &[
     LB_VERSION,
     LB_TRUST_FORWARDED_PROTO,
     LB_REPLAY_MAX_BYTES,
+    LB_POLICY_JSON,
+    LB_ENV,
 ];
 
 /// The effective configuration.
@@ -56,6 +67,11 @@ pub struct Settings {
     pub trust_forwarded_proto: bool,
     /// `LB_REPLAY_MAX_BYTES`: the cap of the replay copy, in bytes.
     pub replay_max_bytes: usize,
+    /// `LB_POLICY_JSON`, or what is built in; nothing where it is set, but bad.
+    pub policy: Option<Policy>,
+    /// `LB_ENV` is `dev`: nothing is limited, so that a developer's own polling locks nobody out. Any
+    /// other value leaves the limits on.
+    pub limits_off: bool,
     errors: Vec<ConfigError>,
 }
 
@@ -86,6 +102,7 @@ impl Settings {
         let trust = read_switch(LB_TRUST_FORWARDED_PROTO, var(LB_TRUST_FORWARDED_PROTO), &mut errors);
         let replay_max_bytes = var(LB_REPLAY_MAX_BYTES);
         let replay_max_bytes = read_number(LB_REPLAY_MAX_BYTES, replay_max_bytes, 1_048_576, &mut errors);
+        let policy = read_policy(var(LB_POLICY_JSON).as_deref(), &mut errors);
         Self {
             backends,
             request_timeout: Millis(request_timeout.into()),
@@ -96,6 +113,8 @@ impl Settings {
             version: version.unwrap_or_else(|| "unknown".to_owned()),
             trust_forwarded_proto: trust,
             replay_max_bytes: usize::try_from(replay_max_bytes).unwrap_or(usize::MAX),
+            policy,
+            limits_off: var(LB_ENV).as_deref() == Some("dev"),
             errors,
         }
     }
@@ -111,23 +130,53 @@ impl Settings {
 
     /// The clock of one attempt.
     #[must_use]
-    pub const fn timeout(&self, job: Job) -> Millis {
-        match job {
-            Job::Ordinary => self.request_timeout,
-            Job::Reconcile => self.reconcile_timeout,
-            Job::Worker => self.worker_timeout,
+    pub const fn timeout(&self, bounds: Bounds) -> Millis {
+        match bounds.timeout {
+            Timeout::Own(timeout) => timeout,
+            Timeout::Request => self.request_timeout,
+            Timeout::Reconcile => self.reconcile_timeout,
+            Timeout::Worker => self.worker_timeout,
         }
     }
 
     /// `max(1, min(the route's limit, number of origins))` of contract 2.6.
     #[must_use]
-    pub fn attempts(&self, job: Job) -> u32 {
-        let limit = match job {
-            Job::Ordinary => self.max_attempts,
-            Job::Reconcile | Job::Worker => 1,
+    pub fn attempts(&self, bounds: Bounds) -> u32 {
+        let limit = match bounds.attempts {
+            Attempts::Own(attempts) => attempts.get(),
+            Attempts::Configured => self.max_attempts,
         };
         let origins = u32::try_from(self.origins().len()).unwrap_or(u32::MAX);
         limit.min(origins).max(1)
+    }
+
+    /// The limits that hold; none where they are off.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        match &self.policy {
+            Some(policy) if !self.limits_off => &policy.limits,
+            _ => &[],
+        }
+    }
+
+    /// The limit of a target's route.
+    #[must_use]
+    pub fn limit(&self, target: &Target) -> Option<&Limit> {
+        self.limits().get(target.limit()?)
+    }
+
+    /// How many buckets an instance keeps.
+    #[must_use]
+    pub fn max_entries(&self) -> NonZeroU32 {
+        self.policy.as_ref().map_or(DEFAULT_MAX_ENTRIES, |policy| policy.max_entries)
+    }
+
+    /// Says in the log what must be said once in the life of an instance.
+    pub fn announce(&self) {
+        let limits = self.policy.as_ref().is_some_and(|policy| !policy.limits.is_empty());
+        if self.limits_off && limits {
+            Event::LimitsOff.emit();
+        }
     }
 
     /// What is wrong with the configuration, in the order of the table of variables.
@@ -136,67 +185,26 @@ impl Settings {
         &self.errors
     }
 
-    /// What is wrong with the origins: why there are none.
-    pub fn backend_errors(&self) -> impl Iterator<Item = &ConfigError> {
-        self.errors.iter().filter(|error| error.key == BACKEND_ORIGINS_JSON)
+    /// What is wrong with one variable: why there are no origins, or no policy.
+    pub fn errors_of(&self, key: &'static str) -> impl Iterator<Item = &ConfigError> {
+        self.errors.iter().filter(move |error| error.key() == key)
     }
 }
-
-/// One fault of the configuration: the key, the entry, and the rule that it broke. Its text is safe
-/// to print: it never repeats what the operator wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    key: &'static str,
-    index: Option<usize>,
-    rule: ConfigRule,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum ConfigRule {
-    Missing,
-    NotAnArray,
-    Empty,
-    Origin(OriginRule),
-    Number { default: u32 },
-    Switch,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.key)?;
-        if let Some(index) = self.index {
-            write!(f, "[{index}]")?;
-        }
-        f.write_str(": ")?;
-        match &self.rule {
-            ConfigRule::Missing => f.write_str("required, a JSON array of https origins"),
-            ConfigRule::NotAnArray => f.write_str("must be a JSON array of https origins"),
-            ConfigRule::Empty => f.write_str("needs at least one https origin"),
-            ConfigRule::Origin(rule) => rule.fmt(f),
-            ConfigRule::Number { default } => {
-                write!(f, "must be a decimal number of at least 1; the default {default} applies")
-            }
-            ConfigRule::Switch => f.write_str("must be 1, true, 0, false or empty; it is off"),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// Every bad entry is named; one is enough to leave the whole list unused, so that no operator
 /// believes in a failover that is not there.
 fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends {
-    let mut fault = |index, rule| errors.push(ConfigError { key: BACKEND_ORIGINS_JSON, index, rule });
+    let mut fault = |place, rule| errors.push(ConfigError::at(BACKEND_ORIGINS_JSON, place, rule));
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-        fault(None, ConfigRule::Missing);
+        fault(String::new(), ConfigRule::Missing);
         return Backends::Unset;
     };
-    let Ok(serde_json::Value::Array(entries)) = serde_json::from_str(text) else {
-        fault(None, ConfigRule::NotAnArray);
+    let Ok(Json::Array(entries)) = Json::parse(text) else {
+        fault(String::new(), ConfigRule::NotAnArray);
         return Backends::Misconfigured;
     };
     if entries.is_empty() {
-        fault(None, ConfigRule::Empty);
+        fault(String::new(), ConfigRule::Empty);
         return Backends::Unset;
     }
     let mut origins = Vec::new();
@@ -207,7 +215,7 @@ fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends 
             Ok(origin) => origins.push(origin),
             Err(rule) => {
                 whole = false;
-                fault(Some(index), ConfigRule::Origin(rule));
+                fault(format!("[{index}]"), ConfigRule::Origin(rule));
             }
         }
     }
@@ -217,11 +225,19 @@ fn read_backends(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Backends 
     }
 }
 
+/// A blank document is none: the built-in policy stands.
+fn read_policy(text: Option<&str>, errors: &mut Vec<ConfigError>) -> Option<Policy> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return Some(Policy::built_in());
+    };
+    Policy::read(text).map_err(|faults| errors.extend(faults)).ok()
+}
+
 fn read_number(key: &'static str, text: Option<String>, default: u32, errors: &mut Vec<ConfigError>) -> u32 {
     match text.as_deref().map(str::trim) {
         None | Some("") => default,
         Some(text) => number::parse(text).unwrap_or_else(|| {
-            errors.push(ConfigError { key, index: None, rule: ConfigRule::Number { default } });
+            errors.push(ConfigError::new(key, ConfigRule::Number { default }));
             default
         }),
     }
@@ -232,7 +248,7 @@ fn read_switch(key: &'static str, text: Option<String>, errors: &mut Vec<ConfigE
         Some("1" | "true") => true,
         None | Some("" | "0" | "false") => false,
         Some(_) => {
-            errors.push(ConfigError { key, index: None, rule: ConfigRule::Switch });
+            errors.push(ConfigError::new(key, ConfigRule::Switch));
             false
         }
     }
@@ -241,6 +257,11 @@ fn read_switch(key: &'static str, text: Option<String>, errors: &mut Vec<ConfigE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZeroU32;
+
+    const fn clock(timeout: Timeout) -> Bounds {
+        Bounds { timeout, ..Bounds::ORDINARY }
+    }
 
     fn settings(vars: &[(&str, &str)]) -> Settings {
         Settings::from_vars(|name| {
@@ -259,8 +280,9 @@ mod tests {
         assert_eq!(settings.errors(), []);
         assert_eq!(settings.request_timeout, Millis(10_000));
         assert_eq!(settings.max_attempts, 2);
-        assert_eq!(settings.timeout(Job::Reconcile), Millis(320_000));
-        assert_eq!(settings.timeout(Job::Worker), Millis(300_000));
+        assert_eq!(settings.timeout(clock(Timeout::Reconcile)), Millis(320_000));
+        assert_eq!(settings.timeout(clock(Timeout::Worker)), Millis(300_000));
+        assert_eq!(settings.policy, Some(Policy::built_in()));
         assert_eq!(settings.health_ttl, Millis(30_000));
         assert_eq!(settings.version, "unknown");
         assert!(!settings.trust_forwarded_proto);
@@ -346,12 +368,28 @@ mod tests {
     }
 
     #[test]
-    fn attempts_never_exceed_the_origins_and_long_jobs_have_one() {
+    fn attempts_never_exceed_the_origins_and_a_route_may_have_its_own() {
         let json = r#"["https://a.example","https://b.example"]"#;
         let settings = settings(&[(BACKEND_ORIGINS_JSON, json), (LB_MAX_ATTEMPTS, "9")]);
-        assert_eq!(settings.attempts(Job::Ordinary), 2);
-        assert_eq!(settings.attempts(Job::Worker), 1);
-        assert_eq!(settings.attempts(Job::Reconcile), 1);
+        let own = |attempts| Bounds { attempts: Attempts::Own(attempts), ..Bounds::ORDINARY };
+        assert_eq!(settings.attempts(Bounds::ORDINARY), 2);
+        assert_eq!(settings.attempts(own(NonZeroU32::MIN)), 1);
+        assert_eq!(settings.attempts(own(NonZeroU32::MAX)), 2);
+    }
+
+    #[test]
+    fn a_document_replaces_the_built_in_policy_and_a_bad_one_leaves_none() {
+        let document = r#"{"version":1,"routes":[{"path":"/x","methods":["GET"],"timeout_ms":5}]}"#;
+        let with = |document: &str| settings(&[(LB_POLICY_JSON, document)]);
+        let policy = with(document).policy.unwrap();
+        assert!(policy.routes.of_record("/x", "GET").is_some());
+        assert!(policy.routes.of_record("/ready", "GET").is_none());
+        let bad = with("{}");
+        assert_eq!(bad.policy, None);
+        assert_eq!(bad.errors_of(LB_POLICY_JSON).count(), 2);
+        for blank in ["", " \n"] {
+            assert_eq!(with(blank).policy, Some(Policy::built_in()));
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ async fn probe(settings: &'static Settings, probe: Probe) -> Probed {
 }
 
 async fn ask(settings: &'static Settings, index: usize) -> Option<Verdict> {
-    let plan = Plan::probe(settings, settings.origins().get(index)?)?;
+    let plan = Plan::probe(settings, settings.origins().get(index)?);
     let (exchange, action) = Exchange::start(plan, host::now(), 0)?;
     let (_, verdict) = Job::new(exchange, None, ReplayCopy::none()).run(action).await;
     verdict

@@ -8,12 +8,15 @@
 //! |---|---|
 //! | [`translation`] | fields, methods, schemes and error codes, for either version |
 //! | [`settings`] | the configuration, read once in the life of an instance |
+//! | [`limits`] | what an instance remembers for the rate limits |
 //! | [`log`] | the log, on standard error |
 
+mod limits;
 mod log;
 mod settings;
 mod translation;
 
+pub(crate) use limits::count;
 pub(crate) use settings::settings;
 pub(crate) use translation::translation;
 
@@ -29,6 +32,11 @@ pub(crate) const LAST_LOOK: Millis = Millis(20);
 /// An instant or a span of a host, which counts nanoseconds.
 pub(crate) const fn millis(nanos: u64) -> Millis {
     Millis(nanos / NANOS_PER_MILLI)
+}
+
+/// A time of day of a host, which counts seconds and the nanoseconds of the last one.
+pub(crate) const fn time_of_day(seconds: u64, nanoseconds: u32) -> Millis {
+    Millis(seconds.saturating_mul(1000).saturating_add(nanoseconds as u64 / NANOS_PER_MILLI))
 }
 
 /// An instant or a span for a host.

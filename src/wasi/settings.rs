@@ -10,7 +10,10 @@ pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
         log::install();
-        Settings::from_vars(|name| variable(name)?.into_string().ok())
+        // A value that is no UTF-8 is bad, not absent: the policy says so under its key.
+        let settings = Settings::from_vars(|name| Some(variable(name)?.to_string_lossy().into_owned()));
+        settings.announce();
+        settings
     })
 }
 

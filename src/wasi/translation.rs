@@ -10,7 +10,7 @@ macro_rules! translation {
         use crate::policy::exchange::{Answer, BACKEND_FIELD};
         use crate::policy::failure::FailureClass;
         use crate::policy::headers::{Field, Headers};
-        use crate::policy::safelist::Method;
+        use crate::policy::method::Method;
         use crate::policy::time::Millis;
         use crate::policy::upgrade::Scheme;
 
@@ -70,6 +70,10 @@ macro_rules! translation {
                 Method::Get => return true,
                 Method::Post => types::Method::Post,
                 Method::Put => types::Method::Put,
+                Method::Head => types::Method::Head,
+                Method::Patch => types::Method::Patch,
+                Method::Delete => types::Method::Delete,
+                Method::Options => types::Method::Options,
             };
             request.set_method(&method).is_ok()
         }

@@ -88,7 +88,7 @@ fn plan<'s>(settings: &'s Settings, draws: &mut Draws<'_>) -> Plan<'s> {
     let (method, path) = draws.pick(&REQUESTS);
     if path == "/healthz" {
         let origin = &settings.origins()[draws.byte() as usize % settings.origins().len()];
-        return Plan::probe(settings, origin).expect("an origin can be probed");
+        return Plan::probe(settings, origin);
     }
     let mut headers = Headers::from([
         ("accept", "*/*"),
@@ -105,8 +105,9 @@ fn plan<'s>(settings: &'s Settings, draws: &mut Draws<'_>) -> Plan<'s> {
         scheme: Some(Scheme::Https),
         authority: Some("lb.example"),
         headers,
+        peer: None,
     };
-    match admit(settings, head) {
+    match admit(settings, head).counted(|_| panic!("nothing is limited here")) {
         Decision::Forward(plan) => *plan,
         other => panic!("not forwarded: {other:?}"),
     }

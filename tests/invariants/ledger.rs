@@ -139,7 +139,7 @@ impl<'s> Ledger<'s> {
             Action::Send => self.assert_request(cause, exchange),
             Action::Wait(_) => {}
             Action::Answer(answer) => self.assert_answer(answer, cause),
-            Action::Exhausted(exhausted) => self.assert_exhausted(exhausted, cause),
+            Action::Exhausted(exhausted, _) => self.assert_exhausted(exhausted, cause),
             Action::Refuse(reply) => {
                 match reply.status {
                     400 => assert!(matches!(cause, Cause::ClientFailed)),
@@ -203,7 +203,7 @@ impl<'s> Ledger<'s> {
         let origin = request.destination.origin();
         assert!(!request.body || request.method.carries_body(), "a GET with a body");
         match request.destination {
-            Destination::Safelisted(_, target) => {
+            Destination::Routed(_, target) => {
                 self.assert_attempt(origin, cause);
                 assert_eq!(*target, self.plan.target);
                 assert_eq!(request.destination.path_with_query(), self.plan.target.path_with_query());

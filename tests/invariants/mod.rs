@@ -8,10 +8,12 @@
     reason = "test support: a panic is how it reports"
 )]
 
+mod client_address;
 mod draws;
 mod exchange;
 mod fence;
 mod ledger;
+mod limit;
 mod location;
 mod origin;
 mod request_head;
@@ -19,7 +21,9 @@ mod shell;
 mod whatwg_location;
 mod whatwg_origin;
 
+pub(crate) use client_address::check as client_address;
 pub(crate) use exchange::check as exchange;
+pub(crate) use limit::check as limit;
 pub(crate) use location::check as location;
 pub(crate) use origin::check as origin;
 pub(crate) use request_head::check as request_head;

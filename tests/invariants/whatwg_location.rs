@@ -5,9 +5,9 @@
 use super::draws::Draws;
 use super::whatwg_origin::{canonical, is_resolvable};
 use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::method::Method;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Redirected, follow};
-use messageweave_lb::policy::safelist::Method;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 

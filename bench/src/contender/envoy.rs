@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use messageweave_lb::policy::safelist::ROUTES;
+use messageweave_lb::policy::safelist::SAFELIST;
 use messageweave_lb_harness::driver::{envoy_binary, filter, host_binary};
 use messageweave_lb_harness::envoy::{each, render, without_filter};
 use serde_json::{Value, json};
@@ -45,10 +45,10 @@ fn close(bootstrap: &mut Value) {
         let Some(Value::Array(routes)) = object.get_mut("routes") else { return };
         let open = routes.pop().unwrap_or_default();
         routes.retain(|route| route.pointer("/match/path").is_some());
-        for route in &ROUTES {
+        for route in &SAFELIST {
             let mut own = open.clone();
             if let Some(object) = own.as_object_mut() {
-                object.insert("match".to_owned(), json!({ "path": route.path }));
+                object.insert("match".to_owned(), json!({ "path": route.matcher.text() }));
             }
             routes.push(own);
         }

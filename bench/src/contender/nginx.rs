@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use messageweave_lb::policy::safelist::ROUTES;
+use messageweave_lb::policy::safelist::SAFELIST;
 
 use super::{Site, tool};
 use crate::Fallible;
@@ -33,13 +33,13 @@ fn configuration(site: &Site<'_>) -> String {
     let temporary =
         ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|what| format!("{what}_temp_path temp;"));
     let servers = site.origins.addresses.map(|address| format!("server {address} max_fails=0;"));
-    let routes = ROUTES.iter().fold(String::new(), |mut text, route| {
+    let routes = SAFELIST.iter().fold(String::new(), |mut text, route| {
         let methods: Vec<_> = route.methods.iter().map(|method| method.as_str()).collect();
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "location = {} {{ if ($request_method !~ ^({})$) {{ return 405; }} proxy_pass https://origins; }}",
-            route.path,
+            route.matcher.text(),
             methods.join("|")
         );
         text

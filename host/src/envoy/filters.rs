@@ -11,7 +11,7 @@ pub(super) const PROBE_REMOVALS: [&str; 4] =
     ["x-envoy-expected-rq-timeout-ms", "x-envoy-internal", "x-forwarded-for", "x-forwarded-proto"];
 
 /// What the module asks of Envoy.
-const HOSTCALLS: [&str; 22] = [
+const HOSTCALLS: [&str; 23] = [
     "environ_get",
     "environ_sizes_get",
     "fd_write",
@@ -34,6 +34,7 @@ const HOSTCALLS: [&str; 22] = [
     "proxy_set_property",
     "proxy_set_shared_data",
     "proxy_set_tick_period_milliseconds",
+    "random_get",
 ];
 
 fn name(role: Role) -> String {
@@ -162,7 +163,8 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
             "value": configuration,
         },
         "failure_policy": "FAIL_RELOAD",
-        "reload_config": { "backoff": { "base_interval": "0.001s", "max_interval": "1s" } },
+        // Of one millisecond Envoy takes the half, and divides by it.
+        "reload_config": { "backoff": { "base_interval": "0.002s", "max_interval": "1s" } },
     })
 }
 
@@ -202,10 +204,16 @@ pub(super) fn mutation(mutations: Value) -> Value {
 
 /// Sets a field, whatever was there.
 pub(super) fn overwrite(name: &str, value: &str) -> Value {
-    json!({ "append": {
+    json!({ "append": header(name, value) })
+}
+
+/// `envoy.config.core.v3.HeaderValueOption`: the same for a route. A value that turns out empty is
+/// not set.
+pub(super) fn header(name: &str, value: &str) -> Value {
+    json!({
         "header": { "key": name, "value": value },
         "append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
-    } })
+    })
 }
 
 /// The end of a chain of filters behind the router.

@@ -1,25 +1,31 @@
 //! The routes: budgets, retries and redirects as Envoy's router runs them. Which requests come so
 //! far, and where each begins, the filter has decided.
 
+use messageweave_lb::policy::document::Policy;
 use messageweave_lb::policy::headers::HOP_BY_HOP;
+use messageweave_lb::policy::limit::answer::{LIMIT_FIELD, REMAINING_FIELD};
 use messageweave_lb::policy::plan::starts;
 use messageweave_lb::policy::redirect::MAX_HOPS;
-use messageweave_lb::policy::safelist::{Job, ROUTES};
+use messageweave_lb::policy::route::{Bounds, Matcher};
 use messageweave_lb_envoy::wiring::{
     ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD,
-    INTERNAL_FIELDS, rotation,
+    INTERNAL_FIELDS, LIMIT_STATES, rotation,
 };
 use serde_json::{Value, json};
 
-use super::{Rendering, duration, set, type_url};
+use super::{Rendering, duration, filters, set, type_url};
 
 /// All names are served: one virtual host.
 pub(super) fn configuration(rendering: &Rendering) -> Value {
     let mut routes = vec![hop(rendering)];
-    for route in ROUTES.iter().filter(|route| route.job != Job::Ordinary) {
-        routes.push(forward(rendering, json!({ "path": route.path }), route.job));
+    for (matcher, budget) in rendering.settings.policy.iter().flat_map(|policy| rows(rendering, policy)) {
+        let matched = match matcher {
+            Matcher::Exact(path) => json!({ "path": path }),
+            Matcher::Prefix(prefix) => json!({ "prefix": prefix }),
+        };
+        routes.push(forward(rendering, matched, budget));
     }
-    routes.push(forward(rendering, json!({ "prefix": "/" }), Job::Ordinary));
+    routes.push(forward(rendering, json!({ "prefix": "/" }), budget(rendering, Bounds::ORDINARY)));
     // A client's own word on how it came travels where the operator trusts it.
     let kept = rendering.settings.trust_forwarded_proto.then_some(FORWARDED_PROTO);
     let removed = INTERNAL_FIELDS.iter().chain(&DROPPED_NATIVELY).chain(&ADDED_BY_ENVOY);
@@ -31,25 +37,73 @@ pub(super) fn configuration(rendering: &Rendering) -> Value {
             "domains": ["*"],
             "request_headers_to_remove": removed.collect::<Vec<_>>(),
             "response_headers_to_remove": HOP_BY_HOP.iter().chain(&[ASKED_FIELD]).collect::<Vec<_>>(),
+            "response_headers_to_add": usage(rendering),
             "routes": routes,
         }],
     })
+}
+
+/// What the filter leaves of a request's limit goes on every answer, whoever makes it; of a request
+/// without a limit there is nothing.
+fn usage(rendering: &Rendering) -> Vec<Value> {
+    if rendering.settings.limits().is_empty() {
+        return Vec::new();
+    }
+    let fields = [LIMIT_FIELD, REMAINING_FIELD].into_iter().zip(LIMIT_STATES);
+    fields
+        .map(|(field, state)| filters::header(field, &format!("%FILTER_STATE(wasm.{state}:PLAIN)%")))
+        .collect()
+}
+
+/// How often, and how long each time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Budget {
+    attempts: u32,
+    timeout: u64,
+}
+
+fn budget(rendering: &Rendering, bounds: Bounds) -> Budget {
+    let settings = &rendering.settings;
+    Budget { attempts: settings.attempts(bounds), timeout: settings.timeout(bounds).0 }
+}
+
+/// The policy's rows in an order in which the first that matches is the one that the policy finds.
+/// Envoy walks over them for each request, so there are only those whose budget the rest would not
+/// give anyway.
+fn rows<'p>(rendering: &Rendering, policy: &'p Policy) -> Vec<(&'p Matcher, Budget)> {
+    let budgets = policy.routes.iter().map(|route| (&route.matcher, budget(rendering, route.bounds)));
+    let (exact, mut prefixes): (Vec<_>, Vec<_>) =
+        budgets.partition(|(matcher, _)| matches!(matcher, Matcher::Exact(_)));
+    prefixes.sort_by_key(|(matcher, _)| matcher.text().len());
+    let ordinary = budget(rendering, Bounds::ORDINARY);
+    let given = |kept: &[(&Matcher, Budget)], text: &str| {
+        let longest = kept.iter().rev().find(|(prefix, _)| text.starts_with(prefix.text()));
+        longest.map_or(ordinary, |(_, budget)| *budget)
+    };
+    let mut kept = Vec::new();
+    for (matcher, budget) in prefixes {
+        if given(&kept, matcher.text()) != budget {
+            kept.push((matcher, budget));
+        }
+    }
+    let exact = exact.into_iter().filter(|(matcher, budget)| given(&kept, matcher.text()) != *budget);
+    let mut rows: Vec<_> = exact.collect();
+    rows.extend(kept.into_iter().rev());
+    rows
 }
 
 /// A redirect hop: one try, to the cluster and on the clock that the filter sets. A client's own marker
 /// leads nowhere: the filter removes it.
 fn hop(rendering: &Rendering) -> Value {
     let matched = json!({ "prefix": "/", "headers": [{ "name": HOP_FIELD, "present_match": true }] });
-    let settings = &rendering.settings;
-    let longest = [Job::Ordinary, Job::Reconcile, Job::Worker].map(|job| settings.timeout(job).0);
+    let routes = rendering.settings.policy.iter().flat_map(|policy| policy.routes.iter());
+    let timeouts = routes.map(|route| rendering.settings.timeout(route.bounds).0);
     let to = ("cluster_header", json!(CLUSTER_FIELD));
-    route(rendering, matched, to, 1, longest.into_iter().max().unwrap_or_default())
+    route(rendering, matched, to, Budget { attempts: 1, timeout: timeouts.max().unwrap_or(1) })
 }
 
-fn forward(rendering: &Rendering, matched: Value, job: Job) -> Value {
-    let settings = &rendering.settings;
-    let attempts = settings.attempts(job);
-    route(rendering, matched, start(rendering, attempts), attempts, settings.timeout(job).0)
+fn forward(rendering: &Rendering, matched: Value, budget: Budget) -> Value {
+    route(rendering, matched, start(rendering, budget.attempts), budget)
 }
 
 /// Where a request starts: Envoy throws the dice, which spares the filter a call and Envoy a second
@@ -70,8 +124,7 @@ fn route(
     rendering: &Rendering,
     matched: Value,
     (kind, clusters): (&str, Value),
-    attempts: u32,
-    timeout: u64,
+    Budget { attempts, timeout }: Budget,
 ) -> Value {
     // Envoy finds no route for a request without the latter, which was removed for the origin.
     let copied = match rendering.settings.trust_forwarded_proto {

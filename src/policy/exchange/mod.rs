@@ -11,17 +11,19 @@
 //! ```
 
 mod clock;
+mod message;
 #[cfg(test)]
 mod tests;
 
+pub use message::{Action, Answer, BACKEND_FIELD, Destination, Event, Request, ResponseHead, Wait};
+
 use super::event::{Attempt, Event as LogEvent};
 use super::failure::{Exhausted, Failure, FailureClass};
-use super::headers::Headers;
+use super::method::Method;
 use super::origin::Origin;
 use super::plan::Plan;
-use super::redirect::{self, Hop, HopTarget, MAX_HOPS, Redirected};
+use super::redirect::{self, Hop, MAX_HOPS, Redirected};
 use super::reply::Reply;
-use super::safelist::{Method, Target};
 use super::time::Millis;
 use super::upload::{Framing, Upload, UploadStep};
 use clock::{Clock, Turn};
@@ -32,129 +34,6 @@ pub const MAX_HEAD_BYTES: usize = 128 * 1024;
 pub const MAX_HEAD_FIELDS: usize = 2000;
 
 const OUT_OF_MEMORY: Failure = Failure::Class(FailureClass::Internal);
-
-/// What happened, as the shell saw it.
-#[derive(Debug)]
-pub enum Event {
-    /// The request of the last [`Action::Send`] is with the host.
-    Opened,
-    /// The open request was answered: a whole response head.
-    Head(ResponseHead),
-    /// The open request failed before a whole response head.
-    Failed(FailureClass),
-    /// The open request took that many of the pending bytes.
-    Took(usize),
-    /// The open request takes no more bytes; an answer or a failure will follow.
-    UploadClosed,
-    /// The open request's body was ended, as [`UploadStep::Finish`] asked.
-    Finished,
-    /// The client sent bytes of its body.
-    Chunk(Vec<u8>),
-    /// The client's body is complete.
-    ClientEnded,
-    /// The client's body broke off.
-    ClientFailed,
-    /// The deadline of the last [`Wait`] has passed.
-    Elapsed,
-}
-
-/// What the shell must do next.
-#[derive(Debug)]
-#[must_use]
-pub enum Action<'s> {
-    /// Drop the open request, if any; send [`Exchange::request`]; report `Opened` or `Failed`.
-    Send,
-    /// Wait for the open request, the deadline, and what the upload step says.
-    Wait(Wait),
-    /// Hand the response on. The upload goes on beside it: [`Exchange::waiting`] says how.
-    Answer(Answer<'s>),
-    /// Drop the open request; tell the client that no origin answered.
-    Exhausted(Exhausted<'s>),
-    /// Drop the open request; tell the client what it did wrong.
-    Refuse(Reply),
-}
-
-/// What to wait for besides the open request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    /// What to do about the client's body.
-    pub upload: UploadStep,
-    /// When to report [`Event::Elapsed`].
-    pub until: Millis,
-}
-
-/// The head of an origin's response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResponseHead {
-    /// The status code.
-    pub status: u16,
-    /// The header section.
-    pub headers: Headers,
-}
-
-/// An origin's answer, fit for the client.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Answer<'s> {
-    /// The status code.
-    pub status: u16,
-    /// The header section, without `x-lb-backend`.
-    pub headers: Headers,
-    /// The origin that was chosen: the value of `x-lb-backend`. Failing to add that field must
-    /// never cost the answer.
-    pub backend: &'s Origin,
-    /// Whether there is a body to stream (RFC 9112 section 6.3: none after 204 and 304).
-    pub has_body: bool,
-    /// How long the origin may be silent between two chunks before the body breaks off.
-    pub silence: Millis,
-}
-
-/// The name of the one field that the balancer adds to answers.
-pub const BACKEND_FIELD: &str = "x-lb-backend";
-
-/// The request that [`Action::Send`] is about.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// Its method.
-    pub method: Method,
-    /// Where it goes.
-    pub destination: Destination<'a>,
-    /// Its header section; the host adds `host` alone.
-    pub headers: &'a Headers,
-    /// Whether it carries the client's body.
-    pub body: bool,
-    /// How long its origin may be silent between two chunks of the answer's body.
-    pub silence: Millis,
-}
-
-/// Where a request goes: the first of an attempt to a literal of the safelist, a hop to where the
-/// redirect rule allows.
-#[derive(Debug, Clone, Copy)]
-pub enum Destination<'a> {
-    /// The first request of an attempt.
-    Safelisted(&'a Origin, &'a Target),
-    /// A redirect hop.
-    Hop(&'a HopTarget),
-}
-
-impl<'a> Destination<'a> {
-    /// The origin.
-    #[must_use]
-    pub const fn origin(self) -> &'a Origin {
-        match self {
-            Self::Safelisted(origin, _) => origin,
-            Self::Hop(target) => target.origin(),
-        }
-    }
-
-    /// The request target in origin form.
-    #[must_use]
-    pub fn path_with_query(self) -> &'a str {
-        match self {
-            Self::Safelisted(_, target) => target.path_with_query(),
-            Self::Hop(target) => target.path_with_query(),
-        }
-    }
-}
 
 /// The machine.
 #[derive(Debug)]
@@ -216,7 +95,7 @@ impl<'s> Exchange<'s> {
         match &self.hop {
             None => Request {
                 method: self.plan.target.method(),
-                destination: Destination::Safelisted(self.origin, &self.plan.target),
+                destination: Destination::Routed(self.origin, &self.plan.target),
                 headers: &self.plan.headers,
                 body: !self.upload.is_empty(),
                 silence: self.plan.timeout,
@@ -359,16 +238,20 @@ impl<'s> Exchange<'s> {
     }
 
     fn answer(&mut self, head: ResponseHead) -> Action<'s> {
+        let has_body = self.request().method != Method::Head && !matches!(head.status, 204 | 304);
         self.state = State::Answered;
         self.upload.forget();
         let mut headers = head.headers;
         headers.drop_hop_by_hop();
         headers.retain(|name| name != BACKEND_FIELD);
+        if let Some(usage) = self.plan.usage {
+            usage.set(&mut headers);
+        }
         Action::Answer(Answer {
             status: head.status,
             headers,
             backend: self.origin,
-            has_body: !matches!(head.status, 204 | 304),
+            has_body,
             silence: self.plan.timeout,
         })
     }
@@ -391,7 +274,7 @@ impl<'s> Exchange<'s> {
             LogEvent::RequestExhausted(Attempt::new(&self.plan.target, &exhausted)).emit();
         }
         self.state = State::Over;
-        Action::Exhausted(exhausted)
+        Action::Exhausted(exhausted, Reply::exhausted(&exhausted).with_usage(self.plan.usage))
     }
 
     fn send(&mut self) -> Action<'s> {
@@ -404,7 +287,7 @@ impl<'s> Exchange<'s> {
 
     fn refuse(&mut self, reply: Reply) -> Action<'s> {
         self.state = State::Over;
-        Action::Refuse(reply)
+        Action::Refuse(reply.with_usage(self.plan.usage))
     }
 
     fn wait(&mut self) -> Action<'s> {

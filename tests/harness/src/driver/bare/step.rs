@@ -22,6 +22,7 @@ use crate::evidence::{Outcome, Received};
 
 pub(super) async fn play(world: &World, step: &Step) -> Outcome {
     sleep(Duration::from_millis(step.after_ms)).await;
+    world.step_clock(step.clock_ms);
     let request = &step.request;
     if request.raw.is_some() {
         return Outcome::Unplayable("the policy has no wire".to_owned());
@@ -42,7 +43,7 @@ async fn answer(world: &World, request: &Request, client: &mut Client) -> Outcom
         Ok(head) => head,
         Err(fault) => return Outcome::Unplayable(fault),
     };
-    let reply = match admit(settings, head) {
+    let reply = match admit(settings, head).counted(|gate| world.count(gate)) {
         Decision::Reply(reply) => reply,
         Decision::Health(form) => health(world, form).await,
         Decision::Forward(plan) => {
@@ -83,7 +84,7 @@ async fn health(world: &World, form: Form) -> Reply {
 }
 
 async fn probe(world: &World, index: usize) -> Verdict {
-    let plan = world.settings.origins().get(index).and_then(|origin| Plan::probe(&world.settings, origin));
+    let plan = world.settings.origins().get(index).map(|origin| Plan::probe(&world.settings, origin));
     let Some((exchange, action)) = plan.and_then(|plan| Exchange::start(plan, world.now(), 0)) else {
         return Verdict::DOWN;
     };
@@ -131,6 +132,7 @@ fn head(request: &Request) -> Result<RequestHead<'_>, String> {
         fields.push(("transfer-encoding".to_owned(), b"chunked".to_vec()));
     }
     Ok(RequestHead {
+        peer: None,
         method: &request.method,
         path_with_query: Some(target),
         scheme: Some(if request.over == Over::Https { Scheme::Https } else { Scheme::Http }),

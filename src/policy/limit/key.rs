@@ -1,0 +1,168 @@
+//! What a request is counted under: a keyed hash, never the value itself. Memory that holds a table
+//! of keys holds no token and no address.
+//!
+//! The hash is SipHash-1-3 of 64 bits under a key of 128 random bits that each instance draws for
+//! itself, so nobody can find two values that meet. By chance, any two of 5 000 do with odds of one
+//! in 10^12; they would then share a bucket.
+
+use super::super::headers::Headers;
+use super::address::Address;
+use super::rule::{KeyKind, Limit};
+use siphasher::sip::SipHasher13;
+use std::fmt;
+use std::hash::Hasher;
+
+/// The key of the hash. It is never printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Secret(u64, u64);
+
+impl Secret {
+    /// From 128 random bits.
+    #[must_use]
+    pub const fn new(dice: [u64; 2]) -> Self {
+        let [first, second] = dice;
+        Self(first, second)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// The hash of a limit and of what it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub(super) u64);
+
+impl Key {
+    /// The key of a request; `address` is that of its client.
+    #[must_use]
+    pub fn of(secret: Secret, limit: &Limit, headers: &Headers, address: Option<Address>) -> Self {
+        let mut hash = Hash::new(secret, limit);
+        let by_user = limit.key != KeyKind::Ip && hash.add_user(headers, &limit.user_header);
+        if !by_user || limit.key == KeyKind::Both {
+            hash.add_address(address);
+        }
+        hash.finish()
+    }
+
+    /// The key under which those of a limit are counted for which there is no room.
+    #[must_use]
+    pub fn overflow(secret: Secret, limit: &Limit) -> Self {
+        let mut hash = Hash::new(secret, limit);
+        hash.add(b"overflow", &[]);
+        hash.finish()
+    }
+}
+
+/// Parts under their names, each with its length, so that no two lists of them look alike.
+struct Hash(SipHasher13);
+
+impl Hash {
+    fn new(Secret(first, second): Secret, limit: &Limit) -> Self {
+        let mut hash = Self(SipHasher13::new_with_keys(first, second));
+        // Another window is another bucket, should a limit change while its buckets are kept.
+        hash.add(limit.name.as_bytes(), &limit.window_s.get().to_le_bytes());
+        hash
+    }
+
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        for part in [name, value] {
+            self.0.write(&(part.len() as u64).to_le_bytes());
+            self.0.write(part);
+        }
+    }
+
+    /// Says whether the request names a user: by at least one field that is not empty.
+    fn add_user(&mut self, headers: &Headers, name: &str) -> bool {
+        let mut named = false;
+        for value in headers.all(name).filter(|value| !value.is_empty()) {
+            self.add(b"user", value);
+            named = true;
+        }
+        named
+    }
+
+    fn add_address(&mut self, address: Option<Address>) {
+        match address {
+            Some(Address::V4(octets)) => self.add(b"v4", &octets),
+            Some(Address::V6Net(octets)) => self.add(b"v6", &octets),
+            None => self.add(b"nowhere", &[]),
+        }
+    }
+
+    fn finish(self) -> Key {
+        Key(self.0.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::limit;
+    use super::*;
+
+    const SECRET: Secret = Secret::new([1, 2]);
+    const HERE: Option<Address> = Some(Address::V4([1, 2, 3, 4]));
+    const THERE: Option<Address> = Some(Address::V4([4, 3, 2, 1]));
+
+    fn key(kind: KeyKind, headers: &Headers, address: Option<Address>) -> Key {
+        Key::of(SECRET, &Limit { key: kind, ..limit() }, headers, address)
+    }
+
+    fn user(value: &str) -> Headers {
+        Headers::from([("authorization", value)])
+    }
+
+    #[test]
+    fn by_address_the_user_does_not_matter() {
+        let key = |headers, address| key(KeyKind::Ip, &headers, address);
+        assert_eq!(key(user("a"), HERE), key(user("b"), HERE));
+        assert_ne!(key(user("a"), HERE), key(user("a"), THERE));
+        assert_eq!(key(user("a"), None), key(user("b"), None));
+        assert_ne!(key(user("a"), None), key(user("a"), HERE));
+    }
+
+    #[test]
+    fn by_user_the_address_matters_only_without_one() {
+        let key = |headers, address| key(KeyKind::User, &headers, address);
+        assert_eq!(key(user("a"), HERE), key(user("a"), THERE));
+        assert_ne!(key(user("a"), HERE), key(user("b"), HERE));
+        assert_ne!(key(Headers::default(), HERE), key(Headers::default(), THERE));
+        assert_eq!(key(user(""), HERE), key(Headers::default(), HERE));
+    }
+
+    #[test]
+    fn by_both_each_pair_is_a_key_of_its_own() {
+        let key = |headers, address| key(KeyKind::Both, &headers, address);
+        assert_ne!(key(user("a"), HERE), key(user("a"), THERE));
+        assert_ne!(key(user("a"), HERE), key(user("b"), HERE));
+        assert_ne!(key(user("a"), HERE), key(Headers::default(), HERE));
+    }
+
+    #[test]
+    fn fields_are_not_taken_for_one_another() {
+        let key = |headers: &Headers| key(KeyKind::User, headers, None);
+        let two = Headers::from([("authorization", "a"), ("authorization", "b")]);
+        let turned = Headers::from([("authorization", "b"), ("authorization", "a")]);
+        let one = Headers::from([("authorization", "ab")]);
+        assert!(key(&two) != key(&one) && key(&two) != key(&turned));
+    }
+
+    #[test]
+    fn limits_windows_and_secrets_keep_keys_apart() {
+        let headers = user("a");
+        let here = |limit: &Limit, secret| Key::of(secret, limit, &headers, HERE);
+        let first = here(&limit(), SECRET);
+        assert_ne!(first, here(&Limit { name: "other".to_owned(), ..limit() }, SECRET));
+        assert_ne!(first, here(&Limit { window_s: 61.try_into().unwrap(), ..limit() }, SECRET));
+        assert_ne!(first, here(&limit(), Secret::new([2, 1])));
+        assert_eq!(first, here(&Limit { limit: 1.try_into().unwrap(), ..limit() }, SECRET));
+        assert_ne!(Key::overflow(SECRET, &limit()), here(&limit(), SECRET));
+    }
+
+    #[test]
+    fn the_secret_is_not_printed() {
+        assert_eq!(format!("{SECRET:?}"), "Secret");
+    }
+}
