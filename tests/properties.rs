@@ -1,8 +1,10 @@
 //! The invariants over random inputs, and over the seeds from which the fuzz targets start.
 #![allow(clippy::disallowed_methods, reason = "seeds are files; the policy itself reads none")]
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
 mod invariants;
 
+use invariants::{LocationDifference, OriginDifference, whatwg_location, whatwg_origin};
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use std::collections::BTreeSet;
@@ -15,6 +17,21 @@ proptest! {
     #[test]
     fn an_origin_has_one_canonical_form(text in r"(https?://)?[a-zA-Z0-9.:@/\\\[\]%#? \u{fc}\u{3002}\u{ff11}-]{0,40}") {
         invariants::origin(text.as_bytes());
+    }
+
+    #[test]
+    fn an_origin_is_what_the_url_standard_says_but_for_the_listed_differences(
+        text in r"[ \u{3000}]?((https?|HTTPS):/?/?/?)?[a-zA-Z0-9.:@/\\\[\]%#? \u{fc}\u{3002}\u{ff11}!-]{0,40}",
+    ) {
+        invariants::whatwg_origin(text.as_bytes());
+    }
+
+    #[test]
+    fn a_redirect_leads_where_the_url_standard_says_but_for_the_listed_differences(
+        current in 0_u8..5,
+        location in r" ?(https?:)?(//)?(localhost|a.example|b.example:8443|127.1|\[[0-9a-f:.]{0,16}\]|[0-9.x]{0,10})?[/a-z?#%@:\\. ]{0,10}",
+    ) {
+        invariants::whatwg_location(&[&[current], location.as_bytes()].concat());
     }
 
     #[test]
@@ -85,14 +102,44 @@ fn every_seed_of_the_fuzz_targets_keeps_the_invariants() {
         ("location", invariants::location),
         ("exchange", invariants::exchange),
         ("policy", invariants::policy),
+        ("whatwg_origin", |seed| {
+            let _ = whatwg_origin(seed);
+        }),
+        ("whatwg_location", |seed| {
+            let _ = whatwg_location(seed);
+        }),
         ("client_address", invariants::client_address),
         ("limit", invariants::limit),
     ] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
-        let seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let seeds = seeds(target);
         assert!(seeds.len() >= 5, "{target} starts from too little");
-        for seed in seeds {
-            check(&fs::read(seed).unwrap());
-        }
+        seeds.iter().for_each(|seed| check(seed));
     }
+}
+
+#[test]
+fn every_difference_from_the_url_standard_is_met_by_a_seed_and_listed_with_its_reason() {
+    let met: BTreeSet<_> = seeds("whatwg_origin").iter().filter_map(|seed| whatwg_origin(seed)).collect();
+    assert_eq!(met, OriginDifference::ALL.into());
+    let mut names: Vec<_> = met.iter().map(|difference| format!("`{difference:?}`")).collect();
+    let met: BTreeSet<_> = seeds("whatwg_location").iter().filter_map(|seed| whatwg_location(seed)).collect();
+    assert_eq!(met, LocationDifference::ALL.into());
+    names.extend(met.iter().map(|difference| format!("`{difference:?}`")));
+    let readme = include_str!("../fuzz/README.md");
+    let listed = readme.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let mut listed: Vec<_> =
+        listed.map(|(name, _)| format!("`{name}`")).filter(|name| is_variant(name)).collect();
+    names.sort();
+    listed.sort();
+    assert_eq!(listed, names, "fuzz/README.md");
+}
+
+/// Names of differences are capitalised, those of targets are not.
+fn is_variant(name: &str) -> bool {
+    name.trim_matches('`').starts_with(|first: char| first.is_ascii_uppercase())
+}
+
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+    fs::read_dir(folder).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
 }

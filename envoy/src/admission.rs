@@ -1,18 +1,17 @@
-//! The stream in front of the router: admission by the policy, then one field that tells the router
-//! where to begin.
+//! The stream in front of the router: admission by the policy. What is admitted goes on as it is.
 
 use crate::answer::{self, Passed};
-use crate::environment::{dice, settings};
+use crate::environment::settings;
 use crate::health::HEALTH_PERIOD;
 use crate::hop::{self, Chain};
 use crate::hostcalls::{self, Section};
+use crate::limits;
 use crate::plugin::Shared;
 use crate::upload;
-use crate::wiring::{
-    CLUSTER_FIELD, CONNECTION_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, INTERNAL_FIELDS, rotation,
-};
+use crate::wiring::{DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS, PEER_FIELD};
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
+use messageweave_lb::policy::health::accept::Form;
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::upgrade::Scheme;
@@ -41,6 +40,7 @@ impl Stream {
         if let Some(chain) = hop::recognize(&fields) {
             return self.follow(chain, fields);
         }
+        let peer = fields.iter().find(|(name, _)| name == PEER_FIELD).map(|(_, value)| value.clone());
         let (pseudo, headers) = split(fields);
         let Some(head) = Head::read(&pseudo) else {
             // A request target that is no text is no request (RFC 9112 section 3.2).
@@ -55,22 +55,31 @@ impl Stream {
                 scheme: Some(scheme),
                 authority: Some(head.authority),
                 headers,
+                peer: peer.as_deref(),
             },
-        );
+        )
+        .counted(limits::count);
         match decision {
             Decision::Reply(reply) => self.refuse(&reply),
-            Decision::Health => self.show_health(),
-            Decision::Forward(_) if !self.shared.matches => refuse(&Reply::misconfigured()),
-            Decision::Forward(plan) => self.forward(*plan, count, whole),
+            Decision::Health(form) => self.show_health(form),
+            Decision::Forward(plan) if !self.shared.matches => {
+                refuse(&Reply::misconfigured().with_usage(plan.usage))
+            }
+            Decision::Forward(plan) => self.forward(&plan, &count, whole),
         }
     }
 
-    fn forward(&mut self, plan: Plan<'static>, count: Count, whole: bool) -> Result<Action, Status> {
+    fn forward(&mut self, plan: &Plan<'static>, count: &Count, whole: bool) -> Result<Action, Status> {
         if count.has_more_to_remove(&plan.headers) {
             scrub(&plan.headers)?;
         }
-        let start = plan.start(dice());
-        hostcalls::set_field(Section::Request, CLUSTER_FIELD, rotation(start).as_bytes())?;
+        if let Some(usage) = plan.usage {
+            limits::tell(usage)?;
+        }
+        if count.marked {
+            // Only the filter makes a hop.
+            hostcalls::remove_field(Section::Request, HOP_FIELD)?;
+        }
         if !whole && plan.target.method().carries_body() {
             self.shared.uploads.borrow_mut().begin(self.id);
             self.shared.wake(upload::period(settings()));
@@ -79,7 +88,7 @@ impl Stream {
             self.drops_body = true;
             hostcalls::set_field(Section::Request, "content-length", b"0")?;
         }
-        self.passed = Passed::Planned { target: plan.target, start, attempts: plan.attempts };
+        self.passed = Passed::Planned { target: plan.target.clone(), attempts: plan.attempts };
         Ok(Action::Continue)
     }
 
@@ -97,13 +106,13 @@ impl Stream {
         refuse(reply)
     }
 
-    fn show_health(&self) -> Result<Action, Status> {
+    fn show_health(&self, form: Form) -> Result<Action, Status> {
         let mut probes = self.shared.probes.borrow_mut();
         let now = hostcalls::now();
-        if let Some(reply) = probes.known(now) {
+        if let Some(reply) = probes.known(now, form) {
             return refuse(&reply);
         }
-        probes.wait_for(self.id, now);
+        probes.wait_for(self.id, now, form);
         self.shared.wake(HEALTH_PERIOD);
         Ok(Action::Pause)
     }
@@ -168,16 +177,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Pseudo fields, and the client's own as it sent them: with `connection`, which Envoy keeps under
-/// another name.
+/// Pseudo fields, and the client's own. What its `connection` names Envoy has removed by then.
 fn split(fields: Vec<Field>) -> (Vec<Field>, Headers) {
-    let (pseudo, mut own): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name.starts_with(':'));
-    for (name, _) in &mut own {
-        if name == CONNECTION_FIELD {
-            "connection".clone_into(name);
-        }
-    }
-    own.retain(|(name, _)| !INTERNAL_FIELDS.contains(&name.as_str()));
+    let (pseudo, own) = fields.into_iter().partition(|(name, _)| name.starts_with(':'));
     (pseudo, Headers::new(own))
 }
 
@@ -188,18 +190,21 @@ fn arrived(headers: &Headers) -> Scheme {
     }
 }
 
-/// How many fields there are, and how many of them the policy drops that the rendered routes remove
-/// by themselves: mostly that is all, and no hostcall is spent on any.
+/// How many fields there are, and how many of them the rendered routes remove by themselves, whatever
+/// the policy says: mostly that is all that is dropped, and no hostcall is spent on any.
 struct Count {
     all: usize,
     native: usize,
+    /// Whether the client has sent the mark of a redirect hop.
+    marked: bool,
 }
 
 impl Count {
     fn of(headers: &Headers) -> Self {
         let fields = headers.as_slice();
         let native = |(name, _): &&Field| DROPPED_NATIVELY.contains(&name.as_str());
-        Self { all: fields.len(), native: fields.iter().filter(native).count() }
+        let native = fields.iter().filter(native).count();
+        Self { all: fields.len(), native, marked: headers.first(HOP_FIELD).is_some() }
     }
 
     fn has_more_to_remove(&self, kept: &Headers) -> bool {

@@ -6,7 +6,7 @@ use crate::environment::settings;
 use crate::hop::Chain;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
-use crate::wiring::{ANSWERED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD};
+use crate::wiring::{ANSWERED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, start_of};
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};
@@ -22,7 +22,7 @@ pub(crate) enum Passed {
     /// The filter answered itself, with this type of content.
     Replied(Vec<u8>),
     /// It went to the router.
-    Planned { target: Target, start: usize, attempts: u32 },
+    Planned { target: Target, attempts: u32 },
     /// It is a redirect hop.
     Redirected(Chain),
 }
@@ -88,10 +88,10 @@ fn redirect(passed: &Passed) -> Result<Action, Status> {
 fn fail(passed: &Passed, known: Option<Failure>) -> Result<Action, Status> {
     let (target, told, untold) = match passed {
         Passed::No | Passed::Replied(_) => return Ok(Action::Continue),
-        Passed::Planned { target, start, attempts } => {
+        Passed::Planned { target, attempts } => {
             let seen = known.and_then(|failure| Some(Exhausted { origin: attempts::origin()?, failure }));
             let told = if known.is_none() { attempts::exhausted() } else { None };
-            (target, told, seen.or_else(|| unresolved(*start, *attempts)))
+            (target, told, seen.or_else(|| unresolved(*attempts)))
         }
         Passed::Redirected(chain) => {
             let failure = known.or_else(|| attempts::exhausted().map(|exhausted| exhausted.failure));
@@ -112,8 +112,9 @@ fn fail(passed: &Passed, known: Option<Failure>) -> Result<Action, Status> {
 }
 
 /// No origin of the rotation has an address, so none was tried: the last of the order is named.
-fn unresolved(start: usize, attempts: u32) -> Option<Exhausted<'static>> {
+fn unresolved(attempts: u32) -> Option<Exhausted<'static>> {
     let origins = settings().origins();
+    let start = start_of(&hostcalls::property(&["xds", "cluster_name"])?)?;
     let last = start.saturating_add(usize::try_from(attempts).ok()?.saturating_sub(1));
     let origin = origins.get(last.checked_rem(origins.len())?)?;
     Some(Exhausted { origin, failure: Failure::Class(FailureClass::Dns) })

@@ -10,6 +10,7 @@ use crate::hostcalls::{self, Section};
 use crate::wiring::{ANSWERED_FIELD, member};
 use messageweave_lb::policy::exchange::{Action, Event, Exchange, ResponseHead};
 use messageweave_lb::policy::failure::FailureClass;
+use messageweave_lb::policy::health::accept::Form;
 use messageweave_lb::policy::health::{HealthCache, Step, Verdict};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
@@ -26,8 +27,16 @@ const FREE: &[u8] = b"0";
 /// The probes of one worker, and the streams that wait for verdicts.
 pub(crate) struct Probes {
     root: u32,
-    waiting: Vec<(u32, Millis)>,
+    waiting: Vec<Waiting>,
     running: Vec<Probe>,
+}
+
+/// A stream, since when it waits, and what it wants to see.
+#[derive(Clone, Copy)]
+struct Waiting {
+    stream: u32,
+    since: Millis,
+    form: Form,
 }
 
 struct Probe {
@@ -50,31 +59,31 @@ impl Probes {
     }
 
     /// The view, if every verdict is good for a request that came at `since`.
-    pub(crate) fn known(&self, since: Millis) -> Option<Reply> {
+    pub(crate) fn known(&self, since: Millis, form: Form) -> Option<Reply> {
         let mut cache = cache();
         let step = cache.step(settings(), since, hostcalls::now());
-        (step == Step::View).then(|| cache.view(settings()))
+        (step == Step::View).then(|| cache.view(settings(), form))
     }
 
     /// A stream waits for verdicts since then.
-    pub(crate) fn wait_for(&mut self, stream: u32, since: Millis) {
-        self.waiting.push((stream, since));
+    pub(crate) fn wait_for(&mut self, stream: u32, since: Millis, form: Form) {
+        self.waiting.push(Waiting { stream, since, form });
     }
 
     /// A stream has ended.
     pub(crate) fn forget(&mut self, stream: u32) {
-        self.waiting.retain(|(waiting, _)| *waiting != stream);
+        self.waiting.retain(|waiting| waiting.stream != stream);
     }
 
     /// Answers whoever can be answered, or starts a round. Says whether to come back.
     pub(crate) fn tick(&mut self) -> bool {
         self.overdue();
         self.reply_to_waiting();
-        if let Some((_, since)) = self.waiting.first()
+        if let Some(Waiting { since, .. }) = self.waiting.first().copied()
             && self.running.is_empty()
             && take_lease()
         {
-            self.start(*since);
+            self.start(since);
         }
         !(self.waiting.is_empty() && self.running.is_empty())
     }
@@ -114,7 +123,7 @@ impl Probes {
                     probe.until = wait.until;
                     return self.running.push(probe);
                 }
-                Action::Answer(_) | Action::Exhausted(_) | Action::Refuse(_) => return,
+                Action::Answer(_) | Action::Exhausted(..) | Action::Refuse(_) => return,
             };
             action = probe.exchange.on(event, hostcalls::now());
         }
@@ -158,13 +167,14 @@ impl Probes {
     }
 
     fn reply_to_waiting(&mut self) {
-        let views: Vec<_> = self.waiting.iter().map(|(_, since)| self.known(*since)).collect();
-        for ((stream, since), view) in std::mem::take(&mut self.waiting).into_iter().zip(views) {
+        let look = |waiting: &Waiting| self.known(waiting.since, waiting.form);
+        let views: Vec<_> = self.waiting.iter().map(look).collect();
+        for (waiting, view) in std::mem::take(&mut self.waiting).into_iter().zip(views) {
             match view {
-                None => self.waiting.push((stream, since)),
+                None => self.waiting.push(waiting),
                 Some(view) => {
                     // A stream that is gone has no context.
-                    if hostcalls::act_for(stream).is_ok() {
+                    if hostcalls::act_for(waiting.stream).is_ok() {
                         let _ = hostcalls::reply(&view);
                     }
                 }

@@ -31,6 +31,8 @@ mod answer;
 #[cfg(target_family = "wasm")]
 mod attempts;
 #[cfg(target_family = "wasm")]
+mod entry;
+#[cfg(target_family = "wasm")]
 mod environment;
 #[cfg(target_family = "wasm")]
 mod health;
@@ -38,6 +40,8 @@ mod health;
 mod hop;
 #[cfg(target_family = "wasm")]
 mod hostcalls;
+#[cfg(target_family = "wasm")]
+mod limits;
 #[cfg(target_family = "wasm")]
 mod plugin;
 #[cfg(target_family = "wasm")]

@@ -6,7 +6,6 @@ use crate::attempts;
 use crate::environment::settings;
 use crate::health::Probes;
 use crate::hostcalls;
-use crate::redirects::TryAnswer;
 use crate::upload::{self, Uploads};
 use crate::wiring::{MISMATCH, Plugin, Role};
 use messageweave_lb::policy::origin::Origin;
@@ -19,6 +18,10 @@ use std::rc::Rc;
 proxy_wasm::main! {{
     proxy_wasm::set_root_context(|id| Box::new(Root::new(id)));
 }}
+
+thread_local! {
+    static HAS_CONTEXTS: Cell<bool> = const { Cell::new(false) };
+}
 
 struct Root {
     id: u32,
@@ -52,8 +55,14 @@ impl Shared {
     }
 }
 
+/// Whether Envoy makes contexts in this VM.
+pub(crate) fn has_contexts() -> bool {
+    HAS_CONTEXTS.get()
+}
+
 impl Root {
     fn new(id: u32) -> Self {
+        HAS_CONTEXTS.set(true);
         Self { id, role: Role::Admission, shared: Rc::new(Shared::new(id, true)) }
     }
 }
@@ -65,6 +74,7 @@ fn report(matches: bool) {
         return;
     }
     let _ = hostcalls::share(REPORTED, b"1", None);
+    settings().announce();
     settings().errors().iter().for_each(|error| log::warn!("configuration: {error}"));
     if !matches {
         log::error!("configuration: {MISMATCH}");
@@ -104,6 +114,7 @@ impl RootContext for Root {
         if plugin.role == Role::Admission {
             report(matches);
             crate::hop::declare();
+            crate::limits::declare();
             crate::health::prepare();
         }
         true
@@ -126,10 +137,7 @@ impl RootContext for Root {
     }
 
     fn create_http_context(&self, id: u32) -> Option<Box<dyn HttpContext>> {
-        Some(match self.role {
-            Role::Admission => Box::new(Stream::new(id, self.shared.clone())),
-            Role::Redirects | Role::Attempts => Box::new(TryAnswer),
-        })
+        Some(Box::new(Stream::new(id, self.shared.clone())))
     }
 
     fn get_type(&self) -> Option<ContextType> {

@@ -13,72 +13,50 @@ use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::method::Method;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
-use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::{Action, Status};
 
 /// Envoy's metadata of the endpoint that a try went to.
 pub(crate) const ENDPOINT: [&str; 5] =
     ["xds", "upstream_host_metadata", "filter_metadata", METADATA, METADATA_ORIGIN];
 
-/// One try.
-pub(crate) struct TryAnswer;
-
-impl Context for TryAnswer {}
-
-impl HttpContext for TryAnswer {
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        if let Some(line) = hostcalls::field(Section::Response, ASKED_FIELD)
-            && let Some(line) = Line::read(&line)
-        {
-            // A call that fails leaves a redirect that the router does not follow.
-            let _ = if line.status.starts_with('3') { rewrite(&line) } else { Ok(()) };
-            let _ = line.drop_nominated();
-        }
-        Action::Continue
+/// The answer of one try, of which nothing need be known but itself.
+pub(crate) fn judge() -> Action {
+    let status = hostcalls::field(Section::Response, ":status").unwrap_or_default();
+    if status.starts_with(b"3") {
+        // A call that fails leaves a redirect that the router does not follow.
+        let _ = rewrite(&status);
     }
+    let _ = drop_nominated();
+    Action::Continue
 }
 
-/// Envoy's line about a try.
-struct Line<'a> {
-    status: &'a str,
-    method: &'a str,
-    path_with_query: &'a str,
-    connection: &'a str,
+/// Removes the fields that the origin's `connection` names (RFC 9110 section 7.6.1). Mostly it names
+/// none.
+fn drop_nominated() -> Result<(), Status> {
+    let connection = hostcalls::field(Section::Response, "connection").unwrap_or_default();
+    let plain: [&[u8]; 3] = [b"", b"close", b"keep-alive"];
+    if plain.iter().any(|known| connection.eq_ignore_ascii_case(known)) {
+        return Ok(());
+    }
+    let before = hostcalls::plain(hostcalls::fields(Section::Response));
+    let mut after = before.clone();
+    after.drop_hop_by_hop();
+    for (name, _) in before.as_slice() {
+        // What Envoy has put there for the client and for the filter in front stays.
+        let ours = name == BACKEND_FIELD || INTERNAL_FIELDS.contains(&name.as_str());
+        if name != "connection" && !ours && after.first(name).is_none() {
+            hostcalls::remove_field(Section::Response, name)?;
+        }
+    }
+    Ok(())
 }
 
-impl<'a> Line<'a> {
-    fn read(line: &'a [u8]) -> Option<Self> {
-        let mut parts = std::str::from_utf8(line).ok()?.splitn(4, ' ');
-        let mut next = || parts.next();
-        Some(Self { status: next()?, method: next()?, path_with_query: next()?, connection: next()? })
-    }
-
-    /// Removes the fields that the origin's `connection` names (RFC 9110 section 7.6.1). Mostly it
-    /// names none.
-    fn drop_nominated(&self) -> Result<(), Status> {
-        let plain = ["-", "", "close", "keep-alive"];
-        if plain.iter().any(|known| self.connection.eq_ignore_ascii_case(known)) {
-            return Ok(());
-        }
-        let before = hostcalls::plain(hostcalls::fields(Section::Response));
-        let mut after = before.clone();
-        after.drop_hop_by_hop();
-        for (name, _) in before.as_slice() {
-            // What Envoy has put there for the client and for the filter in front stays.
-            let ours = name == BACKEND_FIELD || INTERNAL_FIELDS.contains(&name.as_str());
-            if name != "connection" && !ours && after.first(name).is_none() {
-                hostcalls::remove_field(Section::Response, name)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn rewrite(line: &Line<'_>) -> Result<(), Status> {
+fn rewrite(status: &[u8]) -> Result<(), Status> {
     let response = hostcalls::plain(hostcalls::fields(Section::Response));
-    let status = line.status.parse().unwrap_or_default();
+    let status = std::str::from_utf8(status).ok().and_then(|status| status.parse().ok()).unwrap_or_default();
     let first = response.first("location").unwrap_or_default().to_vec();
-    let followed = Asked::read(line).and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
+    let asked = response.first(ASKED_FIELD).and_then(Asked::read);
+    let followed = asked.and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
     let Some((hop, Asked { origin, method, .. })) = followed else {
         return hide(&response);
     };
@@ -114,12 +92,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(line: &Line<'_>) -> Option<Self> {
+    fn read(line: &[u8]) -> Option<Self> {
+        let (name, path_with_query) = std::str::from_utf8(line).ok()?.split_once(' ')?;
         let origin = hostcalls::property(&ENDPOINT)?;
         Some(Self {
             origin: Origin::parse(std::str::from_utf8(&origin).ok()?).ok()?,
-            method: Method::named(line.method)?,
-            path_with_query: line.path_with_query.to_owned(),
+            method: Method::named(name)?,
+            path_with_query: path_with_query.to_owned(),
         })
     }
 

@@ -4,24 +4,23 @@
 use messageweave_lb::policy::json::Json;
 use serde_json::json;
 
-/// Names the cluster of a request. Only the filter sets it; origins never see it.
+/// Names the cluster of a redirect hop. Only the filter sets it; origins never see it.
 pub const CLUSTER_FIELD: &str = "x-lb-cluster";
 
 /// Marks a redirect that the policy follows, and tells the filter where it came from
 /// (see [`marker`](crate::marker)). Neither origins nor clients see it.
 pub const HOP_FIELD: &str = "x-lb-hop";
 
-/// Envoy's copy of the client's `connection`, which Envoy itself drops before filters run.
-pub const CONNECTION_FIELD: &str = "x-lb-connection";
+/// The address of the client's connection, where a limit asks for it: whatever `x-forwarded-for` says.
+pub const PEER_FIELD: &str = "x-lb-peer";
 
 /// Tells a probe's answer from a reply that Envoy made in its place, and a hop's answer from others.
 pub const ANSWERED_FIELD: &str = "x-lb-answered";
 /// Its value on a hop's answer.
 pub const HOPPED: &str = "hop";
 
-/// What a try asked for and how it was answered, `<status> <method> <path?query> <connection>`: Envoy adds
-/// it to the answer, because the filter behind the router cannot ask, and so that one call reads it
-/// all. Clients never see it.
+/// What a redirected try asked for, `<method> <path?query>`: Envoy adds it to the redirect, because the
+/// filter behind the router cannot ask. Clients never see it.
 pub const ASKED_FIELD: &str = "x-lb-asked";
 
 /// A redirect that the policy passes on travels so through the router, which would follow it.
@@ -36,7 +35,11 @@ pub const METADATA: &str = "lb";
 pub const METADATA_ORIGIN: &str = "origin";
 
 /// All fields that are Envoy's and the filter's business alone.
-pub const INTERNAL_FIELDS: [&str; 4] = [CLUSTER_FIELD, HOP_FIELD, CONNECTION_FIELD, ANSWERED_FIELD];
+pub const INTERNAL_FIELDS: [&str; 4] = [CLUSTER_FIELD, HOP_FIELD, ANSWERED_FIELD, PEER_FIELD];
+
+/// Where the filter leaves what a request has used of its limit, in the order of the fields that say it:
+/// Envoy adds those to the answer.
+pub const LIMIT_STATES: [&str; 2] = ["lb.limit", "lb.remaining"];
 
 /// What the policy never forwards and the rendered routes, or Envoy itself, remove from every
 /// request, so that no hostcall is spent on it.
@@ -62,6 +65,8 @@ pub const ADDED_BY_ENVOY: [&str; 4] =
 /// Envoy's own word on how a request arrived, unless the operator trusts the client's.
 pub const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
+const ROTATION: &str = "from-";
+
 /// The cluster of one origin.
 #[must_use]
 pub fn member(index: usize) -> String {
@@ -71,7 +76,13 @@ pub fn member(index: usize) -> String {
 /// The cluster that tries the origins from that one on, wrapping.
 #[must_use]
 pub fn rotation(index: usize) -> String {
-    format!("from-{index}")
+    format!("{ROTATION}{index}")
+}
+
+/// The origin from which a cluster of that name tries them on.
+#[must_use]
+pub fn start_of(rotation: &[u8]) -> Option<usize> {
+    std::str::from_utf8(rotation.strip_prefix(ROTATION.as_bytes())?).ok()?.parse().ok()
 }
 
 /// The cluster of a redirect hop to that origin: one try.
@@ -145,6 +156,14 @@ pub const MISMATCH: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rotation_is_known_by_its_name() {
+        assert_eq!(start_of(rotation(12).as_bytes()), Some(12));
+        for name in [member(1), hop(1), "from-".to_owned(), "from-x".to_owned()] {
+            assert_eq!(start_of(name.as_bytes()), None, "{name}");
+        }
+    }
 
     #[test]
     fn the_plugin_configuration_is_read_as_it_is_written() {

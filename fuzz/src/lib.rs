@@ -23,6 +23,16 @@ pub fn exchange(data: &[u8]) {
     invariants::exchange(data);
 }
 
+/// Any text as an origin, beside the URL standard.
+pub fn whatwg_origin(data: &[u8]) {
+    invariants::whatwg_origin(data);
+}
+
+/// Any `location` of a backend, beside the URL standard.
+pub fn whatwg_location(data: &[u8]) {
+    invariants::whatwg_location(data);
+}
+
 /// Any lines of `x-forwarded-for`.
 pub fn client_address(data: &[u8]) {
     invariants::client_address(data);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::journal::LogFormat;
 use crate::upstream::Route;
 use crate::world::World;
 
@@ -45,7 +46,9 @@ pub(crate) struct EnvironmentArguments {
 
 #[derive(Args)]
 pub(crate) struct ServeArguments {
-    /// The component to run [default: dist/messageweave-lb.wasm of the project].
+    /// The component to run, of wasi:http 0.2 (dist/messageweave-lb.wasm) or 0.3
+    /// (dist/messageweave-lb-p3.wasm) [default: messageweave-lb.wasm beside the executable, else in
+    /// dist/ of the project].
     #[arg(long, value_name = "FILE")]
     pub(crate) component: Option<PathBuf>,
     /// Address to listen on, plain http and TLS alike; port 0 takes a free one. Repeatable.
@@ -69,7 +72,25 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) demo: bool,
     #[command(flatten)]
+    pub(crate) reports: Reports,
+    #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+/// What the host tells of its work.
+#[derive(Args, Clone, Copy)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct Reports {
+    /// How lines on standard error are written; json: one object per line.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub(crate) log: LogFormat,
+    /// Write a line per request on standard output, in the format of --log: method, path (without
+    /// query), status, origin, attempts, milliseconds.
+    #[arg(long)]
+    pub(crate) access_log: bool,
+    /// Serve counters and durations at http://ADDR/metrics, as Prometheus reads them.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 /// What a client may ask of the host.
@@ -84,7 +105,7 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "COUNT", default_value = "100",
           value_parser = clap::value_parser!(u32).range(1..=2000))]
     pub(crate) max_head_fields: u32,
-    /// Time for the TLS handshake, and then for a request head from its first byte.
+    /// Time for the TLS handshake, and then for each request head from its first byte.
     #[arg(long, value_name = "MS", default_value = "10000")]
     pub(crate) head_timeout_ms: NonZeroU64,
     /// Time that a kept-alive connection may stay idle between requests.

@@ -40,22 +40,23 @@ pub(crate) fn run(arguments: CheckArguments) -> ExitCode {
     }
 }
 
-/// What `check` prints, which `serve` prints at start too.
-pub(crate) fn report_of(variables: &Variables) -> String {
-    report(&settings(variables))
-}
-
 /// Whether a configuration of Envoy has clusters for these origins.
 fn rendered_for(file: &Path, settings: &Settings) -> Result<(), String> {
     let rendered = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     envoy::differs(&rendered, settings)
 }
 
-fn settings(variables: &Variables) -> Settings {
+pub(crate) fn settings(variables: &Variables) -> Settings {
     Settings::from_vars(|name| variables.get(name))
 }
 
-fn report(settings: &Settings) -> String {
+/// What `check` prints, which Envoy's runner prints at start too.
+pub(crate) fn report_of(variables: &Variables) -> String {
+    report(&settings(variables))
+}
+
+/// What `check` prints, and `serve` at start.
+pub(crate) fn report(settings: &Settings) -> String {
     if !settings.errors().is_empty() {
         return settings
             .errors()
@@ -96,7 +97,8 @@ fn write_policy(text: &mut String, settings: &Settings, policy: &Policy) -> std:
     }
     writeln!(text, "  {HEALTH_PATH:<34} GET        the balancer's own")?;
     if !policy.limits.is_empty() {
-        writeln!(text, "limits (at most {} entries in an instance):", policy.max_entries)?;
+        let off = if settings.limits_off { ", all off: LB_ENV is dev" } else { "" };
+        writeln!(text, "limits (at most {} entries in an instance{off}):", policy.max_entries)?;
     }
     for limit in &policy.limits {
         let key = match limit.key {

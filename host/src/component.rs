@@ -20,11 +20,8 @@ const STACKS: u32 = 1000;
 const PAGE: usize = 64 * 1024;
 
 /// Compiles the component, or takes it from the cache.
-pub(crate) fn load(file: Option<&Path>, limits: &Limits) -> Result<Engine, ComponentError> {
-    let file = match file {
-        Some(file) => file.to_owned(),
-        None => find()?,
-    };
+pub(crate) fn load(file: &Path, limits: &Limits) -> Result<Engine, ComponentError> {
+    let file = file.to_owned();
     let bytes = std::fs::read(&file).map_err(|error| ComponentError::Unreadable(file.clone(), error))?;
     let refused = |error: wasmtime::Error| ComponentError::Refused(file.clone(), format!("{error:#}"));
     let world = World::of(&bytes).ok_or_else(|| ComponentError::OtherWorld(file.clone()))?;
@@ -53,7 +50,7 @@ fn configuration(world: World, limits: &Limits) -> Config {
 }
 
 /// `dist/` of the project that the executable was built in, then of the working directory.
-fn find() -> Result<PathBuf, ComponentError> {
+pub(crate) fn find() -> Result<PathBuf, ComponentError> {
     let mut tried = Vec::new();
     if let Ok(executable) = std::env::current_exe()
         && let Some(folder) = executable.parent()

@@ -11,8 +11,9 @@ use rustls_pki_types::CertificateDer;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::arguments::ServeArguments;
+use crate::arguments::{EnvironmentArguments, ServeArguments};
 use crate::environment::Variables;
+use crate::journal::{self, Level};
 use crate::tls::Identity;
 use backend::{Backend, STOP_PATH};
 
@@ -31,10 +32,7 @@ impl Demo {
         if !arguments.demo {
             return Ok(None);
         }
-        let mut assignments = arguments.environment.assignments.iter();
-        if assignments.any(|assignment| assignment.split('=').next() == Some(BACKEND_ORIGINS_JSON)) {
-            return Err(format!("--demo brings its own {BACKEND_ORIGINS_JSON}: drop one of the two"));
-        }
+        refuse_given_origins(&arguments.environment)?;
         Self::start().await.map(Some).map_err(|error| format!("--demo: {error}"))
     }
 
@@ -55,13 +53,24 @@ impl Demo {
         &self.certificate
     }
 
-    /// The variables of a demonstration: its origins, and a health view that keeps up.
-    pub(crate) fn configure(&self, variables: &mut Variables) {
+    /// The variables of a demonstration: its origins, and a health view that keeps up. Origins of the
+    /// process environment give way, and one line says so; those of a flag or a file are an error.
+    pub(crate) fn configure(
+        &self,
+        variables: &mut Variables,
+        arguments: &EnvironmentArguments,
+    ) -> Result<(), String> {
+        refuse_given_origins(arguments)?;
+        if variables.get(BACKEND_ORIGINS_JSON).is_some() {
+            let text = format_args!("--demo: {BACKEND_ORIGINS_JSON} of the environment is not used");
+            journal::say(Level::Warn, &text);
+        }
         let origins: Vec<_> = self.ports.iter().map(|port| format!("\"https://localhost:{port}\"")).collect();
         variables.set(BACKEND_ORIGINS_JSON, &format!("[{}]", origins.join(",")));
         if variables.get("LB_HEALTH_TTL_MS").is_none() {
             variables.set("LB_HEALTH_TTL_MS", HEALTH_TTL_MS);
         }
+        Ok(())
     }
 
     /// Four lines to paste.
@@ -81,5 +90,13 @@ impl Demo {
              \x20 stop one, all still work  curl -kX POST https://127.0.0.1:{victim}{STOP_PATH}; \
              for i in 1 2 3 4; do curl -ksi https://{host}/api/status; done\n\n"
         )
+    }
+}
+
+fn refuse_given_origins(arguments: &EnvironmentArguments) -> Result<(), String> {
+    let given = Variables::given(arguments).map_err(|error| error.to_string())?;
+    match given.get(BACKEND_ORIGINS_JSON) {
+        Some(_) => Err(format!("--demo brings its own {BACKEND_ORIGINS_JSON}: drop one of the two")),
+        None => Ok(()),
     }
 }

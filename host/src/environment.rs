@@ -18,6 +18,13 @@ impl Variables {
     /// Reads every source again: this is what SIGHUP does.
     pub(crate) fn load(arguments: &EnvironmentArguments) -> Result<Self, EnvironmentError> {
         let mut variables = Self::of_process();
+        variables.0.extend(Self::given(arguments)?.0);
+        Ok(variables)
+    }
+
+    /// What the file and the flags say, without the process environment.
+    pub(crate) fn given(arguments: &EnvironmentArguments) -> Result<Self, EnvironmentError> {
+        let mut variables = Self::default();
         if let Some(path) = &arguments.env_file {
             variables.read_file(path)?;
         }

@@ -20,7 +20,10 @@ mod envoy;
 mod front;
 mod h2_end;
 mod instance;
+mod journal;
 mod listener;
+mod metrics;
+mod record;
 mod serve;
 mod tls;
 mod upstream;
@@ -31,6 +34,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::{Arguments, Command};
+
+/// A forwarded request makes some hundred small allocations, and frees many on another thread: a seventh of
+/// the host's processor time with the system's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match Arguments::parse().command {

@@ -2,9 +2,9 @@
 
 mod reload;
 mod signals;
+mod start_line;
 mod stop;
 
-use std::fmt::Display;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -15,9 +15,12 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::arguments::{Limits, ServeArguments};
+use crate::arguments::{Limits, Reports, ServeArguments};
 use crate::demo::Demo;
 use crate::instance::Instances;
+use crate::journal::{self, Level};
+use crate::metrics::{self, Metrics};
+use crate::record::Observers;
 use crate::{component, listener};
 use reload::Source;
 pub(crate) use stop::{Stop, Stopping};
@@ -27,6 +30,8 @@ pub(crate) struct Host {
     limits: Limits,
     certificate: ArcSwap<ServerConfig>,
     instances: ArcSwap<Instances>,
+    observers: Arc<Observers>,
+    addresses: Vec<SocketAddr>,
     places: Arc<Semaphore>,
     stop: Stop,
 }
@@ -46,6 +51,14 @@ impl Host {
         self.instances.load_full()
     }
 
+    pub(crate) fn observers(&self) -> &Arc<Observers> {
+        &self.observers
+    }
+
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
     /// A place for one connection, as soon as there is one.
     pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).acquire_owned().await.ok()
@@ -58,55 +71,80 @@ impl Host {
 
 pub(crate) fn run(arguments: ServeArguments) -> ExitCode {
     raise_file_limit();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
-    };
-    match runtime.block_on(serve(arguments)) {
+    let observers = Arc::new(observers(&arguments.reports));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let ended = runtime
+        .map_err(|error| error.to_string())
+        .and_then(|runtime| runtime.block_on(serve(arguments, Arc::clone(&observers))));
+    observers.end();
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
+        Err(error) => {
+            journal::say(Level::Error, &error);
+            ExitCode::FAILURE
+        }
     }
 }
 
-async fn serve(arguments: ServeArguments) -> Result<(), String> {
+fn observers(reports: &Reports) -> Observers {
+    let metrics = reports.metrics.map(|_| Arc::new(Metrics::new()));
+    journal::open(reports.log, metrics.clone());
+    Observers::new(reports.access_log, reports.log, metrics)
+}
+
+async fn serve(arguments: ServeArguments, observers: Arc<Observers>) -> Result<(), String> {
     let mut signals = signals::Signals::listen().map_err(|error| error.to_string())?;
     let demo = Demo::of(&arguments).await?;
     let listeners = listener::bind_all(&arguments.listen)
         .map_err(|(address, error)| format!("--listen {address}: {error}"))?;
-    let engine = component::load(arguments.component.as_deref(), &arguments.limits)
-        .map_err(|error| error.to_string())?;
+    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
+    let addresses = addresses.map_err(|error| error.to_string())?;
+    let scraped = serve_metrics(&arguments.reports, &observers).await?;
+    let file = arguments.component.clone().map_or_else(component::find, Ok);
+    let file = file.map_err(|error| error.to_string())?;
+    let engine = component::load(&file, &arguments.limits).map_err(|error| error.to_string())?;
     let limits = arguments.limits;
-    let source = Source::new(arguments, demo, engine);
+    let source = Source::new(arguments, demo, (file, engine), observers.metrics().cloned());
     let loaded = source.load()?;
     loaded.instances.warm().await?;
+    source.say("serving", &addresses, &loaded.settings);
     let places = usize::try_from(limits.max_connections.get()).unwrap_or(Semaphore::MAX_PERMITS);
     let host = Arc::new(Host {
         limits,
         certificate: ArcSwap::new(loaded.certificate),
         instances: ArcSwap::new(loaded.instances),
+        observers,
+        addresses,
         places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
         stop: Stop::new(),
     });
-    let addresses = accept_all(&host, listeners).map_err(|error| error.to_string())?;
-    announce(&addresses, source.demo());
+    for listener in listeners {
+        tokio::spawn(listener::accept(Arc::clone(&host), listener));
+    }
+    announce(&host.addresses, scraped, source.demo());
     signals.obey(&host, &source).await;
     Ok(())
 }
 
-fn accept_all(host: &Arc<Host>, listeners: Vec<TcpListener>) -> std::io::Result<Vec<SocketAddr>> {
-    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
-    for listener in listeners {
-        tokio::spawn(listener::accept(Arc::clone(host), listener));
-    }
-    Ok(addresses)
+/// Answers scrapes from now on, and says where.
+async fn serve_metrics(reports: &Reports, observers: &Observers) -> Result<Option<SocketAddr>, String> {
+    let (Some(address), Some(metrics)) = (reports.metrics, observers.metrics()) else { return Ok(None) };
+    let failed = |error| format!("--metrics {address}: {error}");
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    tokio::spawn(metrics::serve(listener, Arc::clone(metrics)));
+    Ok(Some(bound))
 }
 
 /// The lines on standard output that say where the host can be reached, in the order of the flags.
-fn announce(addresses: &[SocketAddr], demo: Option<&Demo>) {
+fn announce(addresses: &[SocketAddr], scraped: Option<SocketAddr>, demo: Option<&Demo>) {
     let mut out = std::io::stdout().lock();
     // A reader that has gone does not stop the host.
     for address in addresses {
         let _ = writeln!(out, "listening on http://{address}");
+    }
+    if let Some(address) = scraped {
+        let _ = writeln!(out, "metrics on http://{address}/metrics");
     }
     if let (Some(demo), Some(first)) = (demo, addresses.first()) {
         let _ = write!(out, "{}", demo.invitation(*first));
@@ -122,9 +160,4 @@ fn raise_file_limit() {
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     // Refused: the host goes on with what it has.
     let _ = setrlimit(Resource::Nofile, raised);
-}
-
-fn failed(error: &dyn Display) -> ExitCode {
-    eprintln!("messageweave-lb: {error}");
-    ExitCode::FAILURE
 }

@@ -12,6 +12,14 @@ pub(crate) enum World {
 }
 
 impl World {
+    /// The version of `wasi:http`.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::Proxy => "0.2",
+            Self::Service => "0.3",
+        }
+    }
+
     const EXPORTS: [(&str, Self); 2] =
         [("wasi:http/incoming-handler@0.2.", Self::Proxy), ("wasi:http/handler@0.3.", Self::Service)];
 

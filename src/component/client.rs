@@ -38,6 +38,7 @@ impl Client {
             scheme: self.request.scheme().map(translation::scheme),
             authority: authority.as_deref(),
             headers: translation::lift(&self.request.headers()),
+            peer: None,
         })
     }
 

@@ -3,6 +3,7 @@
 use super::host;
 use super::job::{self, Job};
 use crate::policy::exchange::Exchange;
+use crate::policy::health::accept::Form;
 use crate::policy::health::{HealthCache, Step};
 use crate::policy::plan::Plan;
 use crate::policy::reply::Reply;
@@ -12,14 +13,14 @@ use std::sync::{Mutex, PoisonError};
 /// Kept as long as the host keeps the instance.
 static CACHE: Mutex<HealthCache> = Mutex::new(HealthCache::new());
 
-pub(super) fn view(settings: &'static Settings) -> Reply {
+pub(super) fn view(settings: &'static Settings, form: Form) -> Reply {
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     let since = host::now();
     // One request at a time: nobody else's probe is ever waited for.
     if let Step::Probe(places) = cache.step(settings, since, since) {
         probe_all(&mut cache, settings, &places);
     }
-    cache.view(settings)
+    cache.view(settings, form)
 }
 
 fn probe_all(cache: &mut HealthCache, settings: &'static Settings, places: &[usize]) {

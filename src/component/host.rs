@@ -1,6 +1,6 @@
-//! What the host gives: clock, dice.
+//! What the host gives: clocks, dice.
 
-use super::bindings::wasi::clocks::monotonic_clock;
+use super::bindings::wasi::clocks::{monotonic_clock, wall_clock};
 use super::bindings::wasi::io::poll::Pollable;
 use super::bindings::wasi::random::random;
 use crate::policy::time::Millis;
@@ -11,6 +11,12 @@ pub(super) const BLOCKING_WRITE: usize = 4096;
 
 pub(super) fn now() -> Millis {
     wasi::millis(monotonic_clock::now())
+}
+
+/// Since the epoch.
+pub(super) fn time_of_day() -> Millis {
+    let now = wall_clock::now();
+    wasi::time_of_day(now.seconds, now.nanoseconds)
 }
 
 /// Becomes ready at that instant.

@@ -10,6 +10,7 @@ use crate::policy::health::Verdict;
 use crate::policy::reply::Reply;
 use crate::policy::time::Millis;
 use crate::policy::upload::UploadStep;
+use crate::wasi;
 
 pub(super) struct Job<'s> {
     exchange: Exchange<'s>,
@@ -51,11 +52,7 @@ impl<'s> Job<'s> {
                     self.ending = self.response.take().map(|response| Ending::Answer(answer, response));
                     return;
                 }
-                Action::Exhausted(exhausted) => {
-                    self.ending = Some(Ending::Reply(Reply::exhausted(&exhausted)));
-                    return;
-                }
-                Action::Refuse(reply) => {
+                Action::Exhausted(_, reply) | Action::Refuse(reply) => {
                     self.ending = Some(Ending::Reply(reply));
                     return;
                 }
@@ -181,7 +178,20 @@ fn ready_sources(jobs: &[&mut Job<'_>], client: Option<&mut Client>) -> Vec<Sour
         pollables.push(ready);
     }
     sources.push(Source::Alarm);
-    pollables.push(&alarm);
-    let ready = poll(&pollables);
+    let ready = poll_and_look_again(pollables, &alarm);
     ready.iter().filter_map(|place| sources.get(usize::try_from(*place).ok()?).copied()).collect()
+}
+
+/// Polls these and the alarm behind them. Where the alarm alone is ready, what came in the meantime is
+/// looked for once more.
+fn poll_and_look_again<'a>(mut pollables: Vec<&'a Pollable>, alarm: &'a Pollable) -> Vec<u32> {
+    pollables.push(alarm);
+    let ready = poll(&pollables);
+    let others = pollables.len() - 1;
+    if others == 0 || !matches!(ready.as_slice(), [only] if *only as usize == others) {
+        return ready;
+    }
+    let last = host::alarm(host::now() + wasi::LAST_LOOK);
+    let others = pollables.iter().copied().take(others);
+    poll(&others.chain([&last]).collect::<Vec<_>>())
 }

@@ -11,7 +11,7 @@
 //! | [`respond`] | answers: the balancer's own, and an origin's, streamed |
 //! | [`health`] | the health view, its cache kept as long as the instance |
 //! | [`translation`] | the policy's words in those of `wasi:http` 0.2 |
-//! | [`host`] | clock, dice |
+//! | [`host`] | clocks, dice |
 //!
 //! [`RequestHead`]: crate::policy::admission::RequestHead
 //! [`Action`]: crate::policy::exchange::Action
@@ -28,6 +28,8 @@ mod upstream;
 
 use crate::policy::admission::{Decision, admit};
 use crate::policy::exchange::Exchange;
+use crate::policy::limit::gate::Gate;
+use crate::policy::limit::window::Hit;
 use crate::policy::plan::Plan;
 use crate::policy::reply::Reply;
 use crate::wasi;
@@ -43,10 +45,10 @@ impl Guest for Balancer {
     fn handle(request: IncomingRequest, response: ResponseOutparam) {
         let settings = wasi::settings();
         let mut client = Client::new(request);
-        let decision = client.with_head(|head| admit(settings, head));
+        let decision = client.with_head(|head| admit(settings, head).counted(count));
         match decision {
             Decision::Reply(reply) => respond::reply(&client, response, &reply),
-            Decision::Health => respond::reply(&client, response, &health::view(settings)),
+            Decision::Health(form) => respond::reply(&client, response, &health::view(settings, form)),
             Decision::Forward(plan) => forward(*plan, client, response),
         }
     }
@@ -71,4 +73,8 @@ fn forward(plan: Plan<'static>, mut client: Client, response: ResponseOutparam) 
             respond::reply(&client, response, &reply);
         }
     }
+}
+
+fn count(gate: &Gate<'_>) -> Hit {
+    wasi::count(gate, host::time_of_day(), host::dice)
 }

@@ -19,20 +19,27 @@ const SPLICE_SIZE: u64 = 1024 * 1024;
 /// Gives the balancer's own answer.
 pub(super) fn reply(client: &Client, out: ResponseOutparam, reply: &Reply) {
     let response = OutgoingResponse::new(translation::lower(&reply.headers));
-    // The policy's statuses are all valid.
-    let _ = response.set_status_code(reply.status);
+    translation::set_status(&response, reply.status);
     let no_body = reply.body.is_empty() || client.wants_no_body();
     let body = if no_body { None } else { response.body().ok() };
     ResponseOutparam::set(out, Ok(response));
     let Some(body) = body else { return };
-    if let Ok(stream) = body.write() {
-        let mut chunks = reply.body.chunks(BLOCKING_WRITE);
-        if !chunks.all(|chunk| stream.blocking_write_and_flush(chunk).is_ok()) {
-            return;
-        }
+    if let Ok(stream) = body.write()
+        && !write(&stream, &reply.body)
+    {
+        return;
     }
     // The client may be gone; there is nobody else to tell.
     let _ = OutgoingBody::finish(body, None);
+}
+
+/// Writes what is taken at once, then the rest as the client reads; false when nobody takes it.
+fn write(stream: &OutputStream, body: &[u8]) -> bool {
+    let room = stream.check_write().map_or(0, |room| usize::try_from(room).unwrap_or(usize::MAX));
+    let (now, later) = body.split_at(room.min(body.len()));
+    let mut later = later.chunks(BLOCKING_WRITE);
+    (now.is_empty() || stream.write(now).is_ok())
+        && later.all(|chunk| stream.blocking_write_and_flush(chunk).is_ok())
 }
 
 /// Hands an origin's answer on, and with it the rest of the upload. A body that breaks off is
@@ -46,8 +53,7 @@ pub(super) fn answer(
 ) {
     let Answer { status, has_body, silence, .. } = answer;
     let response = OutgoingResponse::new(translation::lower_answer(answer));
-    // A status that the host gave is one that it takes.
-    let _ = response.set_status_code(status);
+    translation::set_status(&response, status);
     let body = if has_body { response.body().ok() } else { None };
     let source = if body.is_some() { origin.consume().ok() } else { None };
     ResponseOutparam::set(out, Ok(response));
@@ -70,16 +76,19 @@ fn relay(
     let (Ok(input), Ok(output)) = (source.stream(), sink.write()) else {
         return false;
     };
-    let more = input.subscribe();
-    let room = output.subscribe();
+    // What is there at once, and is taken at once, never waits.
+    let (mut more, mut room) = (None, None);
     loop {
         let (ready, clock) = match splice(&input, &output) {
             Flow::Moved => continue,
             Flow::Ended => return true,
             Flow::Broken => return false,
             // A slow reader is not the origin's silence: no clock runs.
-            Flow::Full => (&room, None),
-            Flow::Empty => (&more, Some(host::alarm(host::now() + silence))),
+            Flow::Full => (room.get_or_insert_with(|| output.subscribe()), None),
+            Flow::Empty => {
+                let more = more.get_or_insert_with(|| input.subscribe());
+                (more, Some(host::alarm(host::now() + silence)))
+            }
         };
         if !wait(ready, clock.as_ref(), job, client) {
             return false;

@@ -34,7 +34,7 @@ impl Upstream {
     pub(super) fn open(request: Request<'_>) -> Result<Self, FailureClass> {
         let outgoing = OutgoingRequest::new(translation::lower(request.headers.as_slice()));
         let destination = request.destination;
-        let accepted = outgoing.set_method(&translation::method(request.method)).is_ok()
+        let accepted = translation::set_method(&outgoing, request.method)
             && outgoing.set_scheme(Some(&Scheme::Https)).is_ok()
             && outgoing.set_authority(Some(destination.origin().authority())).is_ok()
             && outgoing.set_path_with_query(Some(destination.path_with_query())).is_ok();

@@ -1,10 +1,15 @@
 //! Admission: what becomes of a request, decided by its head and the configuration alone
 //! (contract 2.1). The order of the steps is the contract: 400, 308, the balancer's own endpoint, a
-//! policy that is bad, 404, 405, origins that are bad, forward.
+//! policy that is bad, 404, 405, the limit, origins that are bad, forward.
 
 use super::authority::Authority;
 use super::event::Event;
 use super::headers::Headers;
+use super::health::accept::Form;
+use super::limit::address::Address;
+use super::limit::answer::Usage;
+use super::limit::gate::Gate;
+use super::limit::window::Hit;
 use super::method::{Method, Methods};
 use super::plan::Plan;
 use super::reply::Reply;
@@ -26,6 +31,17 @@ pub struct RequestHead<'a> {
     pub authority: Option<&'a str>,
     /// The header section; it may lack `host` and `connection`, which some hosts keep to themselves.
     pub headers: Headers,
+    /// The address of the connection, with or without its port, where the host tells it.
+    pub peer: Option<&'a [u8]>,
+}
+
+/// How far a request came by its head alone.
+#[derive(Debug)]
+pub enum Admission<'s> {
+    /// It is decided.
+    Decided(Decision<'s>),
+    /// Its route has a limit: it is counted first.
+    Limited(Box<Gate<'s>>),
 }
 
 /// What becomes of a request.
@@ -33,15 +49,30 @@ pub struct RequestHead<'a> {
 pub enum Decision<'s> {
     /// The balancer answers itself.
     Reply(Reply),
-    /// The balancer answers with its health view.
-    Health,
+    /// The balancer answers with its health view, in that form.
+    Health(Form),
     /// The request goes to an origin.
     Forward(Box<Plan<'s>>),
 }
 
-/// Decides.
+impl<'s> Admission<'s> {
+    /// What becomes of the request, with the shell to count it if need be.
+    #[must_use]
+    pub fn counted(self, count: impl FnOnce(&Gate<'s>) -> Hit) -> Decision<'s> {
+        match self {
+            Self::Decided(decision) => decision,
+            Self::Limited(gate) => {
+                let hit = count(&gate);
+                gate.pass(hit)
+            }
+        }
+    }
+}
+
+/// Decides, up to the limit of the route, if it has one.
 #[must_use]
-pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'s> {
+pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Admission<'s> {
+    let refuse = |reply| Admission::Decided(Decision::Reply(reply));
     let hosts: Vec<_> = request.headers.all("host").collect();
     let authority = Authority::of_request(request.authority.map(str::as_bytes), &hosts);
     // A host that reports neither scheme nor authority nor Host keeps them to itself: then there is
@@ -49,7 +80,7 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
     let is_hidden = request.scheme.is_none() && request.authority.is_none() && hosts.is_empty();
     let arrived_over_https = upgrade::arrived_over_https(settings, request.scheme, &request.headers);
     if authority.is_err() && !(is_hidden && arrived_over_https) {
-        return Decision::Reply(Reply::malformed_host());
+        return refuse(Reply::malformed_host());
     }
     let (path, query) = split(request.path_with_query);
     if let Ok(authority) = authority
@@ -58,23 +89,50 @@ pub fn admit<'s>(settings: &'s Settings, request: RequestHead<'_>) -> Decision<'
         // `OPTIONS *` has no path, and no URL could hold the asterisk.
         let path = if path.starts_with('/') { path } else { "/" };
         let rest = [path, query.map_or("", |_| "?"), query.unwrap_or_default()].concat();
-        return Decision::Reply(Reply::upgrade(&authority, &rest));
+        return refuse(Reply::upgrade(&authority, &rest));
     }
     if path == HEALTH_PATH {
-        return own_endpoint(request.method);
+        return Admission::Decided(own_endpoint(&request));
     }
     match route(settings, path, query, request.method) {
-        Ok(target) => Decision::Forward(Box::new(Plan::forward(settings, target, request.headers))),
-        Err(reply) => Decision::Reply(reply),
+        Ok(target) => limit(settings, target, request),
+        Err(reply) => refuse(reply),
     }
 }
 
 /// The balancer's own endpoint, which no policy can hide.
-fn own_endpoint<'s>(method: &str) -> Decision<'s> {
-    match Method::named(method) {
-        Some(Method::Get) => Decision::Health,
+fn own_endpoint<'s>(request: &RequestHead<'_>) -> Decision<'s> {
+    match Method::named(request.method) {
+        Some(Method::Get) => Decision::Health(Form::preferred(&request.headers)),
         _ => Decision::Reply(Reply::method_not_allowed(HEALTH_PATH, Methods::only(Method::Get))),
     }
+}
+
+fn limit<'s>(settings: &'s Settings, target: Target, request: RequestHead<'_>) -> Admission<'s> {
+    let RequestHead { headers, peer, .. } = request;
+    match settings.limit(&target) {
+        Some(limit) => {
+            let address = Address::of_client(&limit.client_address, &headers, peer);
+            Admission::Limited(Box::new(Gate { settings, limit, target, headers, address }))
+        }
+        None => Admission::Decided(forward(settings, target, headers, None)),
+    }
+}
+
+/// The last step: on to an origin, if there are any.
+pub(super) fn forward(
+    settings: &Settings,
+    target: Target,
+    headers: Headers,
+    usage: Option<Usage>,
+) -> Decision<'_> {
+    if settings.origins().is_empty() {
+        log_errors(settings, BACKEND_ORIGINS_JSON);
+        return Decision::Reply(Reply::misconfigured().with_usage(usage));
+    }
+    let mut plan = Plan::forward(settings, target, headers);
+    plan.usage = usage;
+    Decision::Forward(Box::new(plan))
 }
 
 /// Where a request goes by its path and method.
@@ -83,16 +141,11 @@ fn route(settings: &Settings, path: &str, query: Option<&str>, method: &str) -> 
         log_errors(settings, LB_POLICY_JSON);
         return Err(Reply::misconfigured_policy());
     };
-    let target = match policy.routes.look_up(path, query, method) {
-        Lookup::Unknown => return Err(Reply::not_forwarded(path)),
-        Lookup::OtherMethod(allowed) => return Err(Reply::method_not_allowed(path, allowed)),
-        Lookup::Found(target) => target,
-    };
-    if settings.origins().is_empty() {
-        log_errors(settings, BACKEND_ORIGINS_JSON);
-        return Err(Reply::misconfigured());
+    match policy.routes.look_up(path, query, method) {
+        Lookup::Unknown => Err(Reply::not_forwarded(path)),
+        Lookup::OtherMethod(allowed) => Err(Reply::method_not_allowed(path, allowed)),
+        Lookup::Found(target) => Ok(target),
     }
-    Ok(target)
 }
 
 /// A document may break more rules than anyone reads for each request: `check` tells them all.
@@ -138,14 +191,16 @@ mod tests {
                 scheme: Some(scheme),
                 authority: Some(host),
                 headers: Headers::default(),
+                peer: None,
             },
         )
+        .counted(|_| panic!("nothing is limited here"))
     }
 
     fn status(decision: &Decision<'_>) -> u16 {
         match decision {
             Decision::Reply(reply) => reply.status,
-            Decision::Health => 1,
+            Decision::Health(_) => 1,
             Decision::Forward(_) => 2,
         }
     }
@@ -183,8 +238,9 @@ mod tests {
                 scheme: None,
                 authority: None,
                 headers,
+                peer: None,
             };
-            status(&admit(&settings, head))
+            status(&admit(&settings, head).counted(|_| panic!("nothing is limited here")))
         };
         assert_eq!(decide("1", "https"), 404);
         assert_eq!(decide("1", "http"), 400);

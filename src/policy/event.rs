@@ -10,6 +10,9 @@ use super::origin::Origin;
 use super::routes::Target;
 use std::fmt;
 
+pub(super) const ATTEMPT_FAILED: &str = "attempt failed: ";
+pub(super) const REQUEST_EXHAUSTED: &str = "all backends failed: ";
+
 /// One line of the log.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -17,6 +20,8 @@ pub enum Event<'a> {
     AttemptFailed(Attempt<'a>),
     /// No attempt brought an answer; the client gets the `503`.
     RequestExhausted(Attempt<'a>),
+    /// The environment says that nothing is limited.
+    LimitsOff,
     /// A fault of the configuration.
     Misconfigured(&'a ConfigError),
 }
@@ -47,7 +52,7 @@ impl Event<'_> {
     /// Hands the line to the log of the host.
     pub fn emit(&self) {
         match self {
-            Self::AttemptFailed(_) => log::warn!("{self}"),
+            Self::AttemptFailed(_) | Self::LimitsOff => log::warn!("{self}"),
             Self::RequestExhausted(_) | Self::Misconfigured(_) => log::error!("{self}"),
         }
     }
@@ -56,8 +61,9 @@ impl Event<'_> {
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::AttemptFailed(attempt) => write!(f, "attempt failed: {attempt}"),
-            Self::RequestExhausted(attempt) => write!(f, "all backends failed: {attempt}"),
+            Self::AttemptFailed(attempt) => write!(f, "{ATTEMPT_FAILED}{attempt}"),
+            Self::RequestExhausted(attempt) => write!(f, "{REQUEST_EXHAUSTED}{attempt}"),
+            Self::LimitsOff => f.write_str("rate limits are off: LB_ENV is dev"),
             Self::Misconfigured(error) => write!(f, "misconfigured: {error}"),
         }
     }

@@ -2,12 +2,17 @@
 //!
 //! The cache is a value that the shell keeps as long as its host keeps the instance. Requests that
 //! share it share its probes: at most one per origin is in flight. Forwarding never looks at it.
+//! What is shown is JSON, or a page to who prefers one (`accept`, `page`).
+
+pub mod accept;
+mod page;
 
 use super::exchange::Action;
 use super::failure::{Exhausted, Failure};
 use super::reply::Reply;
 use super::settings::{Backends, Settings};
 use super::time::Millis;
+use accept::Form;
 use serde::Serialize;
 
 /// What one probe found out.
@@ -30,10 +35,10 @@ impl Verdict {
         match action {
             Action::Send | Action::Wait(_) | Action::Refuse(_) => None,
             Action::Answer(answer) => Some(Self { up: true, status: Some(answer.status) }),
-            Action::Exhausted(Exhausted { failure: Failure::Status(status), .. }) => {
+            Action::Exhausted(Exhausted { failure: Failure::Status(status), .. }, _) => {
                 Some(Self { up: false, status: Some(*status) })
             }
-            Action::Exhausted(_) => Some(Self::DOWN),
+            Action::Exhausted(..) => Some(Self::DOWN),
         }
     }
 }
@@ -108,9 +113,9 @@ impl HealthCache {
         }
     }
 
-    /// The view of what is known.
+    /// The view of what is known, in that form.
     #[must_use]
-    pub fn view(&self, settings: &Settings) -> Reply {
+    pub fn view(&self, settings: &Settings, form: Form) -> Reply {
         let backends: Vec<_> = settings
             .origins()
             .iter()
@@ -129,8 +134,11 @@ impl HealthCache {
             (Backends::Origins(_), _) => (200, "ok"),
         };
         let view = View { status, version: &settings.version, available, total: backends.len(), backends };
-        // Strings, numbers and booleans always serialize.
-        Reply::json(code, serde_json::to_vec(&view).unwrap_or_default())
+        match form {
+            // Strings, numbers and booleans always serialize.
+            Form::Json => Reply::json(code, serde_json::to_vec(&view).unwrap_or_default()),
+            Form::Html => Reply::html(code, page::POLICY, page::render(&view, code == 200)),
+        }
     }
 }
 
@@ -174,7 +182,7 @@ mod tests {
         assert_eq!(cache.step(&settings, Millis(0), Millis(0)), Step::Probe(vec![0, 1]));
         cache.record(1, Verdict::DOWN, Millis(0));
         cache.record(0, Verdict { up: true, status: Some(200) }, Millis(0));
-        let reply = cache.view(&settings);
+        let reply = cache.view(&settings, Form::Json);
         assert_eq!(reply.status, 200);
         assert_eq!(
             body(&reply),
@@ -195,7 +203,7 @@ mod tests {
             (r#"["http://a"]"#, 503, "misconfigured"),
             (r#"["https://a"]"#, 503, "down"),
         ] {
-            let reply = HealthCache::new().view(&settings(json));
+            let reply = HealthCache::new().view(&settings(json), Form::Json);
             let start = format!(r#"{{"status":"{status}","version":"unknown","available":0,"#);
             assert_eq!(reply.status, code, "{json}");
             assert!(body(&reply).starts_with(&start), "{json}");

@@ -20,7 +20,7 @@
 //! | [`failure`] | the closed set of failures and the text of the 503 |
 //! | [`health`] | the aggregate health view and its cache |
 //! | [`reply`] | the balancer's own answers, word for word |
-//! | [`event`] | the log lines |
+//! | [`event`], [`log_line`] | what is logged, and its lines |
 //! | [`time`] | milliseconds, handed in |
 
 pub mod admission;
@@ -36,6 +36,7 @@ pub mod health;
 mod hop_host;
 pub mod json;
 pub mod limit;
+pub mod log_line;
 pub mod method;
 pub mod number;
 pub mod origin;

@@ -114,11 +114,12 @@ fn check_shape(text: &str) -> Result<(), OriginRule> {
     if authority.is_empty() {
         return Err(OriginRule::NotHttps);
     }
-    let path = after.split(['?', '#']).next().unwrap_or_default();
+    let before_fragment = after.split('#').next().unwrap_or_default();
+    let path = before_fragment.split('?').next().unwrap_or_default();
     match after {
         "" | "/" => Ok(()),
         _ if !matches!(path, "" | "/") => Err(OriginRule::Path),
-        _ if after.contains('?') => Err(OriginRule::Query),
+        _ if before_fragment != path => Err(OriginRule::Query),
         _ => Err(OriginRule::Fragment),
     }
 }
@@ -183,6 +184,7 @@ mod tests {
             ("https://example.com/?a=1", Query),
             ("https://example.com/#", Fragment),
             ("https://example.com#a", Fragment),
+            ("https://example.com/#?", Fragment),
             ("https://example.com:abc", Port),
             ("https://example.com:65536", Port),
             ("https://example.com:0", Port),

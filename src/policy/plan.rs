@@ -3,6 +3,7 @@
 //! The wasi shells run a plan with the exchange; a host with a router of its own reads it.
 
 use super::headers::Headers;
+use super::limit::answer::Usage;
 use super::origin::Origin;
 use super::routes::Target;
 use super::settings::Settings;
@@ -29,6 +30,8 @@ pub struct Plan<'s> {
     pub timeout: Millis,
     /// The largest replay copy, in bytes.
     pub replay_max_bytes: usize,
+    /// What the client has left of the route's limit: every answer says it.
+    pub usage: Option<Usage>,
     /// Whether this is a health probe, which has no client.
     pub probe: bool,
     /// Whether redirects are followed to configured origins alone, as a host does that reaches no
@@ -55,6 +58,7 @@ impl<'s> Plan<'s> {
             timeout: settings.timeout(bounds),
             replay_max_bytes: settings.replay_max_bytes,
             target,
+            usage: None,
             probe: false,
             confined: false,
         }
@@ -87,13 +91,17 @@ impl<'s> Plan<'s> {
     /// The place of the first origin in that order, for a host whose own router makes the tries.
     #[must_use]
     pub fn start(&self, dice: u64) -> usize {
-        let count = self.origins.len();
-        match self.attempts > 1 && count > 1 {
-            // The remainder is below `count`, so it fits.
-            true => usize::try_from(dice % count as u64).unwrap_or_default(),
-            false => 0,
-        }
+        let count = starts(self.attempts, self.origins.len());
+        // The remainder is below `count`, so it fits.
+        dice.checked_rem(count as u64).and_then(|place| usize::try_from(place).ok()).unwrap_or_default()
     }
+}
+
+/// From how many origins, the first so many of the list, a request may start, each as likely: from
+/// all if there is more than one attempt, else from the first alone.
+#[must_use]
+pub const fn starts(attempts: u32, origins: usize) -> usize {
+    if attempts > 1 || origins == 0 { origins } else { 1 }
 }
 
 /// How the client announces its body (RFC 9112 section 6.3). GET and HEAD carry none.

@@ -5,6 +5,7 @@
 use super::authority::Authority;
 use super::failure::Exhausted;
 use super::headers::Field;
+use super::limit::answer::Usage;
 use super::method::Methods;
 
 /// A complete answer of the balancer itself.
@@ -20,6 +21,7 @@ pub struct Reply {
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
+const HTML: &str = "text/html; charset=utf-8";
 
 impl Reply {
     /// `400`: no single well-formed Host.
@@ -77,9 +79,24 @@ impl Reply {
         Self::text(503, &exhausted.to_string())
     }
 
-    /// The health view.
+    /// The same, for a request of a limited route.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
+        if let Some(usage) = usage {
+            self.headers.extend(usage.fields());
+        }
+        self
+    }
+
+    /// The health view, or a refusal for programs.
     pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
         Self::new(status, JSON, body)
+    }
+
+    /// The health view as a page, under that content security policy. It has no `vary`, and neither
+    /// has the JSON: RFC 9110 section 12.5.5 is about answers that a cache may keep.
+    pub(super) fn html(status: u16, policy: &str, body: Vec<u8>) -> Self {
+        Self::new(status, HTML, body).with("content-security-policy", policy)
     }
 
     fn text(status: u16, body: &str) -> Self {

@@ -71,6 +71,12 @@ impl Routes {
         }
     }
 
+    /// The route of a path, whatever the method.
+    #[must_use]
+    pub fn route_of<'a>(&'a self, path: &'a str) -> Option<&'a Route> {
+        self.find(path).map(|(route, _)| route)
+    }
+
     fn find<'a>(&'a self, path: &'a str) -> Option<(&'a Route, Sent<'a>)> {
         if let Ok(at) = self.exact.binary_search_by(|route| route.matcher.text().cmp(path)) {
             return self.exact.get(at).map(|route| (route, Sent::Literal(route.matcher.text())));

@@ -6,11 +6,15 @@
 
 use super::config_error::{ConfigError, ConfigRule};
 use super::document::Policy;
+use super::event::Event;
 use super::json::Json;
+use super::limit::rule::{DEFAULT_MAX_ENTRIES, Limit};
 use super::number;
 use super::origin::{Origin, OriginRule};
 use super::route::{Attempts, Bounds, Timeout};
+use super::routes::Target;
 use super::time::Millis;
+use std::num::NonZeroU32;
 
 /// The JSON array of origins.
 pub const BACKEND_ORIGINS_JSON: &str = "BACKEND_ORIGINS_JSON";
@@ -24,6 +28,7 @@ const LB_TRUST_FORWARDED_PROTO: &str = "LB_TRUST_FORWARDED_PROTO";
 const LB_REPLAY_MAX_BYTES: &str = "LB_REPLAY_MAX_BYTES";
 /// The policy document.
 pub const LB_POLICY_JSON: &str = "LB_POLICY_JSON";
+const LB_ENV: &str = "LB_ENV";
 
 /// Every variable that the policy reads; no host passes it another.
 pub const VARIABLES: &[&str] = &[
@@ -37,6 +42,7 @@ pub const VARIABLES: &[&str] = &[
     LB_TRUST_FORWARDED_PROTO,
     LB_REPLAY_MAX_BYTES,
     LB_POLICY_JSON,
+    LB_ENV,
 ];
 
 /// The effective configuration.
@@ -63,6 +69,9 @@ pub struct Settings {
     pub replay_max_bytes: usize,
     /// `LB_POLICY_JSON`, or what is built in; nothing where it is set, but bad.
     pub policy: Option<Policy>,
+    /// `LB_ENV` is `dev`: nothing is limited, so that a developer's own polling locks nobody out. Any
+    /// other value leaves the limits on.
+    pub limits_off: bool,
     errors: Vec<ConfigError>,
 }
 
@@ -105,6 +114,7 @@ impl Settings {
             trust_forwarded_proto: trust,
             replay_max_bytes: usize::try_from(replay_max_bytes).unwrap_or(usize::MAX),
             policy,
+            limits_off: var(LB_ENV).as_deref() == Some("dev"),
             errors,
         }
     }
@@ -138,6 +148,35 @@ impl Settings {
         };
         let origins = u32::try_from(self.origins().len()).unwrap_or(u32::MAX);
         limit.min(origins).max(1)
+    }
+
+    /// The limits that hold; none where they are off.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        match &self.policy {
+            Some(policy) if !self.limits_off => &policy.limits,
+            _ => &[],
+        }
+    }
+
+    /// The limit of a target's route.
+    #[must_use]
+    pub fn limit(&self, target: &Target) -> Option<&Limit> {
+        self.limits().get(target.limit()?)
+    }
+
+    /// How many buckets an instance keeps.
+    #[must_use]
+    pub fn max_entries(&self) -> NonZeroU32 {
+        self.policy.as_ref().map_or(DEFAULT_MAX_ENTRIES, |policy| policy.max_entries)
+    }
+
+    /// Says in the log what must be said once in the life of an instance.
+    pub fn announce(&self) {
+        let limits = self.policy.as_ref().is_some_and(|policy| !policy.limits.is_empty());
+        if self.limits_off && limits {
+            Event::LimitsOff.emit();
+        }
     }
 
     /// What is wrong with the configuration, in the order of the table of variables.

@@ -53,6 +53,7 @@ impl Client {
             scheme: request.get_scheme().map(translation::scheme),
             authority: authority.as_deref(),
             headers: translation::lift(&request.get_headers()),
+            peer: None,
         }))
     }
 

@@ -5,6 +5,7 @@ use super::host;
 use super::job::Job;
 use super::replay::ReplayCopy;
 use crate::policy::exchange::Exchange;
+use crate::policy::health::accept::Form;
 use crate::policy::health::{HealthCache, Step, Verdict};
 use crate::policy::plan::Plan;
 use crate::policy::reply::Reply;
@@ -23,7 +24,7 @@ struct Shared {
     waiting: Vec<StreamWriter<u8>>,
 }
 
-pub(super) async fn view(settings: &'static Settings) -> Reply {
+pub(super) async fn view(settings: &'static Settings, form: Form) -> Reply {
     let since = host::now();
     loop {
         let step = shared().cache.step(settings, since, host::now());
@@ -39,7 +40,7 @@ pub(super) async fn view(settings: &'static Settings) -> Reply {
             Step::View => break,
         }
     }
-    shared().cache.view(settings)
+    shared().cache.view(settings, form)
 }
 
 async fn wait() {

@@ -1,7 +1,7 @@
-//! What the host gives: clock, dice.
+//! What the host gives: clocks, dice.
 
 use super::Pending;
-use super::bindings::wasi::clocks::monotonic_clock;
+use super::bindings::wasi::clocks::{monotonic_clock, system_clock};
 use super::bindings::wasi::random::random;
 use crate::policy::time::Millis;
 use crate::wasi;
@@ -9,6 +9,12 @@ use std::task::{Context, Poll};
 
 pub(super) fn now() -> Millis {
     wasi::millis(monotonic_clock::now())
+}
+
+/// Since the epoch; before it there was no request.
+pub(super) fn time_of_day() -> Millis {
+    let now = system_clock::now();
+    wasi::time_of_day(u64::try_from(now.seconds).unwrap_or_default(), now.nanoseconds)
 }
 
 pub(super) fn dice() -> u64 {
@@ -47,6 +53,10 @@ impl Alarm {
 
 impl Waiting {
     fn new(until: Millis) -> Self {
-        Self { until, elapsed: Box::pin(monotonic_clock::wait_until(wasi::nanos(until))) }
+        let elapsed = async move {
+            monotonic_clock::wait_until(wasi::nanos(until)).await;
+            monotonic_clock::wait_for(wasi::nanos(wasi::LAST_LOOK)).await;
+        };
+        Self { until, elapsed: Box::pin(elapsed) }
     }
 }

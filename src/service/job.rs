@@ -43,10 +43,9 @@ impl Job {
                 Action::Send => self.send(),
                 Action::Wait(wait) => self.wait(wait).await,
                 Action::Answer(answer) => return (Ending::Answer(answer, self.response.take()), verdict),
-                Action::Exhausted(exhausted) => {
-                    return (Ending::Reply(Reply::exhausted(&exhausted)), verdict);
+                Action::Exhausted(_, reply) | Action::Refuse(reply) => {
+                    return (Ending::Reply(reply), verdict);
                 }
-                Action::Refuse(reply) => return (Ending::Reply(reply), verdict),
             };
             action = self.exchange.on(event, host::now());
         }

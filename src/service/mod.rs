@@ -13,7 +13,7 @@
 //! | [`respond`] | answers: the balancer's own, and an origin's, handed on |
 //! | [`health`] | the health view, its cache and probes shared by the instance |
 //! | [`translation`] | the policy's words in those of `wasi:http` 0.3 |
-//! | [`host`] | clock, dice |
+//! | [`host`] | clocks, dice |
 //!
 //! [`RequestHead`]: crate::policy::admission::RequestHead
 //! [`Action`]: crate::policy::exchange::Action
@@ -31,6 +31,8 @@ mod upstream;
 
 use crate::policy::admission::{Decision, admit};
 use crate::policy::exchange::Exchange;
+use crate::policy::limit::gate::Gate;
+use crate::policy::limit::window::Hit;
 use crate::policy::plan::Plan;
 use crate::policy::reply::Reply;
 use crate::wasi;
@@ -51,10 +53,12 @@ impl Guest for Balancer {
     async fn handle(request: Request) -> Result<Response, ErrorCode> {
         let settings = wasi::settings();
         let client = Client::new(request);
-        let decision = client.with_head(|head| admit(settings, head));
+        let decision = client.with_head(|head| admit(settings, head).counted(count));
         Ok(match decision.ok_or(ErrorCode::InternalError(None))? {
             Decision::Reply(reply) => respond::reply(client.wants_no_body(), reply),
-            Decision::Health => respond::reply(client.wants_no_body(), health::view(settings).await),
+            Decision::Health(form) => {
+                respond::reply(client.wants_no_body(), health::view(settings, form).await)
+            }
             Decision::Forward(plan) => forward(*plan, client).await,
         })
     }
@@ -71,4 +75,8 @@ async fn forward(mut plan: Plan<'static>, client: Client) -> Response {
         Ending::Answer(answer, origin) => respond::answer(answer, origin, job),
         Ending::Reply(reply) => respond::reply(job.wants_no_body(), reply),
     }
+}
+
+fn count(gate: &Gate<'_>) -> Hit {
+    wasi::count(gate, host::time_of_day(), host::dice)
 }

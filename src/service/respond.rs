@@ -22,8 +22,7 @@ pub(super) fn reply(wants_no_body: bool, reply: Reply) -> Response {
         contents
     });
     let (response, _) = Response::new(fields, contents, complete());
-    // The policy's statuses are all valid.
-    let _ = response.set_status_code(reply.status);
+    translation::set_status(&response, reply.status);
     response
 }
 
@@ -42,8 +41,7 @@ pub(super) fn answer(answer: Answer<'_>, origin: Option<Response>, mut job: Job)
         None => (None, complete()),
     };
     let (response, delivered) = Response::new(fields, contents, trailers);
-    // A status that the host gave is one that it takes.
-    let _ = response.set_status_code(status);
+    translation::set_status(&response, status);
     spawn_local(async move {
         // An upload goes on for no longer than its answer.
         select(pin!(job.upload()), pin!(delivered.into_future())).await;

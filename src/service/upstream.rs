@@ -44,7 +44,7 @@ impl Upstream {
             Some(translation::options(Some(request.silence))),
         );
         let destination = request.destination;
-        let accepted = outgoing.set_method(&translation::method(request.method)).is_ok()
+        let accepted = translation::set_method(&outgoing, request.method)
             && outgoing.set_scheme(Some(&Scheme::Https)).is_ok()
             && outgoing.set_authority(Some(destination.origin().authority())).is_ok()
             && outgoing.set_path_with_query(Some(destination.path_with_query())).is_ok();

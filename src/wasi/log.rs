@@ -1,5 +1,6 @@
 //! The log, on the host's standard error: one line, one write.
 
+use crate::policy::log_line;
 use log::{LevelFilter, Log, Metadata, Record};
 use std::io::Write;
 
@@ -19,7 +20,7 @@ impl Log for Stderr {
 
     #[expect(clippy::disallowed_methods, reason = "the end of the log that policy::event writes")]
     fn log(&self, record: &Record<'_>) {
-        let line = format!("messageweave-lb: {} {}\n", record.level(), record.args());
+        let line = log_line::write(record.level(), record.args());
         // A log that nobody takes must not cost an answer.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }

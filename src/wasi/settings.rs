@@ -11,7 +11,9 @@ pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         log::install();
         // A value that is no UTF-8 is bad, not absent: the policy says so under its key.
-        Settings::from_vars(|name| Some(variable(name)?.to_string_lossy().into_owned()))
+        let settings = Settings::from_vars(|name| Some(variable(name)?.to_string_lossy().into_owned()));
+        settings.announce();
+        settings
     })
 }
 

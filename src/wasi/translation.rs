@@ -2,11 +2,11 @@
 //! things alike, but each has types of its own: so the rules stand here once, and each shell
 //! expands them for its version.
 
-/// Expands to the translations for the types at a path; the second argument is the name under
-/// which that version lists all fields of a header section.
+/// Expands to the translations for the types at a path; the further arguments are the names by which
+/// that version lists all fields of a header section, and calls what is sent.
 macro_rules! translation {
-    ($($types:ident)::+, $all_fields:ident) => {
-        use $($types)::+::{ErrorCode, Fields, RequestOptions, self as types};
+    ($($types:ident)::+, $all_fields:ident, $request:ident, $response:ident) => {
+        use $($types)::+::{ErrorCode, Fields, RequestOptions, $request, $response, self as types};
         use crate::policy::exchange::{Answer, BACKEND_FIELD};
         use crate::policy::failure::FailureClass;
         use crate::policy::headers::{Field, Headers};
@@ -64,16 +64,25 @@ macro_rules! translation {
             name.to_owned()
         }
 
-        /// The method of a request to an origin.
-        pub(super) fn method(method: Method) -> types::Method {
-            match method {
-                Method::Get => types::Method::Get,
+        /// Gives a request to an origin its method; `GET` is what it has.
+        pub(super) fn set_method(request: &$request, method: Method) -> bool {
+            let method = match method {
+                Method::Get => return true,
                 Method::Post => types::Method::Post,
                 Method::Put => types::Method::Put,
                 Method::Head => types::Method::Head,
                 Method::Patch => types::Method::Patch,
                 Method::Delete => types::Method::Delete,
                 Method::Options => types::Method::Options,
+            };
+            request.set_method(&method).is_ok()
+        }
+
+        /// Gives an answer its status; 200 is what it has. The policy's are all valid, and one that a
+        /// host gave is one that it takes.
+        pub(super) fn set_status(response: &$response, status: u16) {
+            if status != 200 {
+                let _ = response.set_status_code(status);
             }
         }
 

@@ -105,8 +105,9 @@ fn plan<'s>(settings: &'s Settings, draws: &mut Draws<'_>) -> Plan<'s> {
         scheme: Some(Scheme::Https),
         authority: Some("lb.example"),
         headers,
+        peer: None,
     };
-    match admit(settings, head) {
+    match admit(settings, head).counted(|_| panic!("nothing is limited here")) {
         Decision::Forward(plan) => *plan,
         other => panic!("not forwarded: {other:?}"),
     }

@@ -139,7 +139,7 @@ impl<'s> Ledger<'s> {
             Action::Send => self.assert_request(cause, exchange),
             Action::Wait(_) => {}
             Action::Answer(answer) => self.assert_answer(answer, cause),
-            Action::Exhausted(exhausted) => self.assert_exhausted(exhausted, cause),
+            Action::Exhausted(exhausted, _) => self.assert_exhausted(exhausted, cause),
             Action::Refuse(reply) => {
                 match reply.status {
                     400 => assert!(matches!(cause, Cause::ClientFailed)),

@@ -4,10 +4,9 @@
 use super::draws::Draws;
 use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::limit::key::Secret;
-use messageweave_lb::policy::limit::limiter::Limiter;
 use messageweave_lb::policy::limit::parts::Parts;
 use messageweave_lb::policy::limit::rule::{ClientAddress, DEFAULT_USER_HEADER, KeyKind, Limit};
-use messageweave_lb::policy::limit::table::Counted;
+use messageweave_lb::policy::limit::table::{Counted, Table};
 use messageweave_lb::policy::limit::window::Hit;
 use messageweave_lb::policy::time::Millis;
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ pub(crate) fn check(data: &[u8]) {
     let limit = limit(draws.pick(&[1, 2, 60, u32::MAX]));
     let window = u64::from(limit.window_s.get()) * 1000;
     let (parts, mut part, mut over) = (Parts::new(room), Vec::new(), Vec::new());
-    let mut limiter = Limiter::new(DICE, room);
+    let mut table = Table::new(room);
     // What each key was told, as long as the clock stayed within that window.
     let mut told = BTreeMap::<u8, Hit>::new();
     let mut now = Millis(1_700_000_000_000);
@@ -35,7 +34,7 @@ pub(crate) fn check(data: &[u8]) {
             told.clear();
         }
         let request = request(&limit, key);
-        let hit = limiter.count(request, now);
+        let hit = table.count(request, now);
         assert!(hit.left > Millis::ZERO && hit.left.0 <= window, "{hit:?} of a window of {window} ms");
         if let Some(last) = told.insert(key, hit) {
             assert!(hit.count > last.count, "{last:?} was forgotten: {hit:?}");
@@ -48,6 +47,7 @@ pub(crate) fn check(data: &[u8]) {
             hit
         });
         assert_eq!(divided, hit, "the divided table counts otherwise");
+        assert!(table.len() <= room.get());
         assert!(part.len() <= room.get() as usize * 24 && over.len() <= 24);
     }
 }

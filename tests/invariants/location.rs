@@ -74,7 +74,7 @@ fn assert_followed(hop: &Hop, status: u16, location: &[u8], request: Redirected<
         "what is sent is where it leads"
     );
 
-    let becomes_get = status == 303 || (status < 303 && request.method == Method::Post);
+    let becomes_get = becomes_get(status, request.method);
     assert_eq!(hop.method, if becomes_get { Method::Get } else { request.method });
     assert_eq!(hop.body, request.body && hop.method == request.method);
     assert!(!hop.body || request.replayable);
@@ -89,7 +89,7 @@ fn assert_passed_on(status: u16, location: &[u8], request: Redirected<'_>) {
     let plain = location
         .split_first()
         .is_some_and(|(first, rest)| *first == b'/' && rest.iter().all(|byte| byte.is_ascii_alphanumeric()));
-    let becomes_get = status == 303 || (status < 303 && request.method == Method::Post);
+    let becomes_get = becomes_get(status, request.method);
     let loses_body = request.body && !becomes_get;
     assert!(!(plain && matches!(status, 301..=303 | 307 | 308) && !loses_body), "{location:?} not followed");
 }
@@ -97,4 +97,9 @@ fn assert_passed_on(status: u16, location: &[u8], request: Redirected<'_>) {
 fn resolve(location: &str, request: Redirected<'_>) -> Option<Url> {
     let current = Url::parse(&[request.origin.as_str(), request.path_with_query].concat()).ok()?;
     current.join(location).ok()
+}
+
+/// Fetch standard, HTTP-redirect fetch: 303 makes a GET of all but HEAD, 301 and 302 of POST alone.
+fn becomes_get(status: u16, method: Method) -> bool {
+    (status == 303 && method != Method::Head) || (status < 303 && method == Method::Post)
 }

@@ -20,6 +20,8 @@ mod path;
 mod policy;
 mod request_head;
 mod shell;
+mod whatwg_location;
+mod whatwg_origin;
 
 pub(crate) use client_address::check as client_address;
 pub(crate) use exchange::check as exchange;
@@ -28,3 +30,5 @@ pub(crate) use location::check as location;
 pub(crate) use origin::check as origin;
 pub(crate) use policy::check as policy;
 pub(crate) use request_head::check as request_head;
+pub(crate) use whatwg_location::{Difference as LocationDifference, check as whatwg_location};
+pub(crate) use whatwg_origin::{Difference as OriginDifference, check as whatwg_origin};

@@ -36,10 +36,11 @@ pub(crate) fn check(data: &[u8]) {
         scheme: input.scheme,
         authority: input.authority.as_deref(),
         headers: Headers::new(input.fields.clone()),
+        peer: None,
     };
-    match admit(&input.settings, head) {
+    match admit(&input.settings, head).counted(|_| panic!("nothing is limited here")) {
         Decision::Forward(plan) => input.assert_forwarded(&plan),
-        Decision::Health => {
+        Decision::Health(_) => {
             assert_eq!((input.method.as_str(), input.path_and_query().0), ("GET", HEALTH_PATH));
             input.assert_https();
         }

@@ -79,7 +79,7 @@ impl<'s> Shell<'s> {
         let wait = match &action {
             Action::Send => None,
             Action::Wait(wait) => Some(*wait),
-            Action::Answer(_) | Action::Exhausted(_) | Action::Refuse(_) => Some(self.exchange.waiting()),
+            Action::Answer(_) | Action::Exhausted(..) | Action::Refuse(_) => Some(self.exchange.waiting()),
         };
         self.ledger.after(&action, cause, &self.exchange);
         if let Some(wait) = wait {

@@ -1,7 +1,8 @@
 //! When a connection has waited long enough: for a request head that has begun, for the next
 //! request on an idle connection, or, once the host is stopping, for the client's goodbye.
 //! A request in flight is bounded by the component's clocks alone, and bytes of its answer that the
-//! client has not taken yet by the system's (`SEND_TIMEOUT` of the listener).
+//! client has not taken yet by the system's (`SEND_TIMEOUT` of the listener). An h2 head that has
+//! begun holds up every other stream (RFC 9113 section 4.3), so it has its time beside them.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,9 +14,11 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::framing::{Content, Framing};
 use super::socket::Socket;
 use crate::arguments::Limits;
 use crate::instance::ResponseBody;
+use crate::record::Ending;
 
 /// How long an HTTP/1 client may take to end its side once hyper has been told to close.
 pub(super) const GOODBYE: Duration = Duration::from_secs(1);
@@ -47,11 +50,41 @@ struct State {
     unsent: bool,
     wait: Wait,
     since: Instant,
+    framing: Framing,
+    /// Since when an h2 head, or another frame that nothing else bounds, is incomplete.
+    partial: Option<Instant>,
 }
 
 impl State {
-    fn new() -> Self {
-        Self { in_flight: 0, at_origin: false, unsent: false, wait: Wait::Head, since: Instant::now() }
+    fn new(framing: Framing) -> Self {
+        Self {
+            in_flight: 0,
+            at_origin: false,
+            unsent: false,
+            wait: Wait::Head,
+            since: Instant::now(),
+            framing,
+            partial: None,
+        }
+    }
+
+    /// Bytes came in, or a request ended: what has begun and not ended is looked at again.
+    fn look(&mut self, restart: bool) {
+        match &self.framing {
+            // While a request is in flight, hyper does not read what is behind it.
+            Framing::Http1(http1) => {
+                if self.in_flight == 0 && self.wait == Wait::NextRequest && http1.is_within_head() {
+                    self.wait = Wait::Head;
+                    self.since = Instant::now();
+                }
+            }
+            Framing::Http2(http2) if http2.is_partial(self.in_flight > 0) => {
+                if restart || self.partial.is_none() {
+                    self.partial = Some(Instant::now());
+                }
+            }
+            Framing::Http2(_) => self.partial = None,
+        }
     }
 
     fn is_busy(&self) -> bool {
@@ -69,23 +102,20 @@ enum Wait {
 
 impl Clock {
     /// `goodbye` is what the connection has to end by itself once it was told to.
-    pub(super) fn new(limits: &Limits, goodbye: Duration) -> Self {
+    pub(super) fn new(limits: &Limits, goodbye: Duration, framing: Framing) -> Self {
         Self {
             head: Duration::from_millis(limits.head_timeout_ms.get()),
             idle: Duration::from_millis(limits.idle_timeout_ms.get()),
             goodbye,
-            state: Mutex::new(State::new()),
+            state: Mutex::new(State::new(framing)),
             origin_reached: Notify::new(),
         }
     }
 
-    /// Bytes came in: on an idle connection they begin a head.
-    pub(super) fn received(&self) {
+    pub(super) fn received(&self, bytes: &[u8]) {
         self.locked(|state| {
-            if state.in_flight == 0 && state.wait == Wait::NextRequest {
-                state.wait = Wait::Head;
-                state.since = Instant::now();
-            }
+            let completed = state.framing.take(bytes);
+            state.look(completed);
         });
     }
 
@@ -106,8 +136,12 @@ impl Clock {
     }
 
     /// A head is complete.
-    pub(super) fn begin(self: Arc<Self>) -> InFlight {
-        self.locked(|state| state.in_flight += 1);
+    pub(super) fn begin(self: Arc<Self>, content: Content) -> InFlight {
+        self.locked(|state| {
+            state.in_flight += 1;
+            state.framing.head_was_read(content);
+            state.look(false);
+        });
         InFlight(self)
     }
 
@@ -133,17 +167,22 @@ impl Clock {
     /// When to look again; while something is in flight or unsent that is only a reminder. `leaving` is when
     /// the goodbye was said.
     pub(super) fn deadline(&self, leaving: Option<Instant>) -> Instant {
-        self.locked(|state| match (state.is_busy(), leaving) {
-            (false, Some(left)) => state.since.max(left) + self.goodbye,
-            (false, None) => state.since + self.patience(state.wait),
-            (true, Some(_)) => Instant::now() + self.goodbye,
-            (true, None) => Instant::now() + self.idle,
+        self.locked(|state| {
+            let ordinary = match (state.is_busy(), leaving) {
+                (false, Some(left)) => state.since.max(left) + self.goodbye,
+                (false, None) => state.since + self.patience(state.wait),
+                (true, Some(_)) => Instant::now() + self.goodbye,
+                (true, None) => Instant::now() + self.idle,
+            };
+            state.partial.map_or(ordinary, |since| ordinary.min(since + self.head))
         })
     }
 
     pub(super) fn verdict(&self, leaving: Option<Instant>) -> Verdict {
-        let (busy, wait) = self.locked(|state| (state.is_busy(), state.wait));
-        if busy || Instant::now() < self.deadline(leaving) {
+        let (busy, wait, partial) = self.locked(|state| (state.is_busy(), state.wait, state.partial));
+        if partial.is_some_and(|since| Instant::now() >= since + self.head) {
+            Verdict::Close
+        } else if busy || Instant::now() < self.deadline(leaving) {
             Verdict::GoOn
         } else if leaving.is_none() && wait == Wait::NextRequest {
             Verdict::SayGoodbye
@@ -165,6 +204,7 @@ impl Clock {
             state.at_origin &= state.in_flight > 0;
             state.wait = Wait::NextRequest;
             state.since = Instant::now();
+            state.look(false);
         });
     }
 
@@ -178,8 +218,13 @@ pub(super) struct InFlight(Arc<Clock>);
 
 impl InFlight {
     /// `delimiter` is the socket whose end is the body's end, where nothing else is.
-    pub(super) fn until_end_of(self, body: ResponseBody, delimiter: Option<Socket>) -> Counted {
-        Counted { body, delimiter, _in_flight: self }
+    pub(super) fn until_end_of(
+        self,
+        body: ResponseBody,
+        delimiter: Option<Socket>,
+        ending: Ending,
+    ) -> Counted {
+        Counted { body, delimiter, _ending: ending, _in_flight: self }
     }
 }
 
@@ -193,6 +238,7 @@ impl Drop for InFlight {
 pub(super) struct Counted {
     body: ResponseBody,
     delimiter: Option<Socket>,
+    _ending: Ending,
     _in_flight: InFlight,
 }
 
@@ -222,78 +268,4 @@ impl Body for Counted {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn clock() -> Arc<Clock> {
-        Arc::new(Clock {
-            head: Duration::from_secs(10),
-            idle: Duration::from_secs(60),
-            goodbye: GOODBYE,
-            state: Mutex::new(State::new()),
-            origin_reached: Notify::new(),
-        })
-    }
-
-    async fn after(seconds: u64) {
-        tokio::time::advance(Duration::from_secs(seconds)).await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_head_has_its_time_from_its_first_byte() {
-        let clock = clock();
-        drop(Arc::clone(&clock).begin());
-        after(50).await;
-        clock.received();
-        after(9).await;
-        clock.received();
-        assert_eq!(clock.verdict(None), Verdict::GoOn);
-        after(1).await;
-        assert_eq!(clock.verdict(None), Verdict::Close, "further bytes of the same head buy no time");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_idle_connection_has_longer_than_a_head_and_is_told() {
-        let clock = clock();
-        drop(Arc::clone(&clock).begin());
-        after(59).await;
-        assert_eq!(clock.verdict(None), Verdict::GoOn);
-        after(1).await;
-        assert_eq!(clock.verdict(None), Verdict::SayGoodbye);
-        let told = Some(Instant::now());
-        assert_eq!(clock.verdict(told), Verdict::GoOn);
-        after(1).await;
-        assert_eq!(clock.verdict(told), Verdict::Close);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_request_in_flight_is_never_over() {
-        let clock = clock();
-        let told = Some(Instant::now());
-        let in_flight = Arc::clone(&clock).begin();
-        after(400).await;
-        assert_eq!((clock.verdict(None), clock.verdict(told)), (Verdict::GoOn, Verdict::GoOn));
-        drop(in_flight);
-        assert_eq!(clock.verdict(told), Verdict::GoOn);
-        after(1).await;
-        assert_eq!(clock.verdict(told), Verdict::Close);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_with_unsent_bytes_is_never_over_and_then_has_its_time() {
-        let clock = clock();
-        drop(Arc::clone(&clock).begin());
-        clock.blocked();
-        after(400).await;
-        let told = Some(Instant::now());
-        after(400).await;
-        assert_eq!((clock.verdict(None), clock.verdict(told)), (Verdict::GoOn, Verdict::GoOn));
-        clock.flushed();
-        assert_eq!((clock.verdict(None), clock.verdict(told)), (Verdict::GoOn, Verdict::GoOn));
-        after(1).await;
-        assert_eq!(clock.verdict(told), Verdict::Close);
-        clock.flushed();
-        after(59).await;
-        assert_eq!(clock.verdict(None), Verdict::SayGoodbye, "a later flush of nothing buys no time");
-    }
-}
+mod tests;

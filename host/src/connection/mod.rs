@@ -2,6 +2,7 @@
 //! closes or the host shuts down.
 
 mod clock;
+mod framing;
 mod socket;
 mod watched;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use http::header::CONTENT_LENGTH;
 use http::{Request, Version};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -25,11 +26,13 @@ use tokio_rustls::TlsAcceptor;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::front;
+use crate::record::Ending;
 use crate::serve::Host;
 pub(crate) use clock::Clock;
-use clock::{GOODBYE, Verdict};
+use clock::{GOODBYE, InFlight, Verdict};
+use framing::{Content, Framing};
 use socket::{DEPARTURES_ARE_TOLD, Socket};
-use watched::{Heads, Watched};
+use watched::Watched;
 
 /// The first byte of a TLS record that holds a handshake (RFC 8446 section 5.1). No method of
 /// HTTP begins with it.
@@ -90,8 +93,8 @@ async fn serve_http1(
     departed: impl Future<Output = ()>,
     scheme: Scheme,
 ) {
-    let clock = Arc::new(Clock::new(host.limits(), GOODBYE));
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock), Heads::Begin));
+    let clock = Arc::new(Clock::new(host.limits(), GOODBYE, Framing::http1()));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock)));
     let limits = host.limits();
     let mut builder = http1::Builder::new();
     builder
@@ -107,7 +110,8 @@ async fn serve_http1(
         service_fn(move |request: Request<Incoming>| {
             // HTTP/1.1 clients get chunks.
             let delimiter = socket.as_ref().filter(|_| request.version() < Version::HTTP_11).cloned();
-            answer(Arc::clone(&host), Arc::clone(&clock), scheme.clone(), request, delimiter)
+            let in_flight = Arc::clone(&clock).begin(content_of(&request));
+            answer(Arc::clone(&host), Arc::clone(&clock), in_flight, scheme.clone(), request, delimiter)
         })
     };
     drive(&host, &clock, departed, builder.serve_connection(io, service)).await;
@@ -116,8 +120,8 @@ async fn serve_http1(
 async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
     // h2 ends by itself once the client has answered the ping that goes with GOAWAY (RFC 9113
     // section 6.8) and has opened its windows for what waits in h2's own buffer.
-    let clock = Arc::new(Clock::new(host.limits(), H2_PING));
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock), Heads::Unknown));
+    let clock = Arc::new(Clock::new(host.limits(), H2_PING, Framing::http2()));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock)));
     let limits = host.limits();
     let overhead = limits.max_head_fields.saturating_mul(H2_FIELD_OVERHEAD);
     let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -129,7 +133,10 @@ async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpi
         .keep_alive_timeout(H2_PING);
     let service = {
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
-        service_fn(move |request| answer(Arc::clone(&host), Arc::clone(&clock), Scheme::Https, request, None))
+        service_fn(move |request| {
+            let in_flight = Arc::clone(&clock).begin(content_of(&request));
+            answer(Arc::clone(&host), Arc::clone(&clock), in_flight, Scheme::Https, request, None)
+        })
     };
     // hyper's h2 always reads and sees for itself that the client has left.
     let departed = std::future::pending();
@@ -140,15 +147,31 @@ async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpi
 async fn answer(
     host: Arc<Host>,
     clock: Arc<Clock>,
+    in_flight: InFlight,
     scheme: Scheme,
     mut request: Request<Incoming>,
     delimiter: Option<Socket>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
-    request.extensions_mut().insert(Arc::clone(&clock));
-    let in_flight = clock.begin();
+    request.extensions_mut().insert(clock);
+    let record = host.observers().begin(&request);
+    if let Some(record) = &record {
+        request.extensions_mut().insert(Arc::clone(record));
+    }
+    let ending = Ending::of(record);
     let response = front::respond(host.instances(), scheme, host.limits(), request).await;
     let delimiter = delimiter.filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
-    Ok(response.map(|body| in_flight.until_end_of(body, delimiter)))
+    let ending = ending.with(response.status());
+    Ok(response.map(|body| in_flight.until_end_of(body, delimiter, ending)))
+}
+
+/// How hyper frames the content of a request that it has just read.
+fn content_of(request: &Request<Incoming>) -> Content {
+    let body = request.body();
+    match body.size_hint().exact() {
+        _ if body.is_end_stream() => Content::None,
+        Some(length) => Content::Length(length),
+        None => Content::Chunked,
+    }
 }
 
 /// Polls a connection beside its clock, the client's departure and the host's end.

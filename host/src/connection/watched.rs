@@ -12,21 +12,11 @@ use super::clock::Clock;
 pub(super) struct Watched<S> {
     stream: S,
     clock: Arc<Clock>,
-    heads: Heads,
-}
-
-/// What bytes on an idle connection mean.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heads {
-    /// The first byte of a head.
-    Begin,
-    /// Perhaps a ping or a window: h2 has frames of its own between requests.
-    Unknown,
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(stream: S, clock: Arc<Clock>, heads: Heads) -> Self {
-        Self { stream, clock, heads }
+    pub(super) fn new(stream: S, clock: Arc<Clock>) -> Self {
+        Self { stream, clock }
     }
 }
 
@@ -38,8 +28,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if self.heads == Heads::Begin && buffer.filled().len() > before {
-            self.clock.received();
+        if let Some(bytes @ [_, ..]) = buffer.filled().get(before..) {
+            self.clock.received(bytes);
         }
         read
     }

@@ -67,20 +67,19 @@ fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
 
 /// Tries its members one after another.
 fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_backend: bool) -> Value {
-    let mut response = vec![filters::overwrite(
-        ASKED_FIELD,
-        "%RESP(:STATUS)% %REQ(:METHOD)% %REQ(:PATH)% %RESP(connection)%",
-    )];
-    if names_backend {
-        let origin = format!("%UPSTREAM_METADATA({METADATA}:{METADATA_ORIGIN})%");
-        response.push(filters::overwrite(BACKEND_FIELD, &origin));
-    } else {
-        response.push(filters::overwrite(ANSWERED_FIELD, HOPPED));
-    }
+    let names = match names_backend {
+        true => {
+            let origin = format!("%UPSTREAM_METADATA({METADATA}:{METADATA_ORIGIN})%");
+            filters::overwrite(BACKEND_FIELD, &origin)
+        }
+        false => filters::overwrite(ANSWERED_FIELD, HOPPED),
+    };
+    let asked = filters::overwrite(ASKED_FIELD, "%REQ(:METHOD)% %REQ(:PATH)%");
     // Answers pass from the last to the first.
     let http_filters = [
         filters::wasm(rendering, Role::Redirects),
-        filters::mutation(json!({ "response_mutations": response })),
+        filters::on_redirects(filters::mutation(json!({ "response_mutations": [asked] }))),
+        filters::mutation(json!({ "response_mutations": [names] })),
         filters::codec(),
     ];
     json!({

@@ -10,6 +10,33 @@ use super::{Rendering, type_url};
 pub(super) const PROBE_REMOVALS: [&str; 4] =
     ["x-envoy-expected-rq-timeout-ms", "x-envoy-internal", "x-forwarded-for", "x-forwarded-proto"];
 
+/// What the module asks of Envoy.
+const HOSTCALLS: [&str; 23] = [
+    "environ_get",
+    "environ_sizes_get",
+    "fd_write",
+    "proc_exit",
+    "proxy_add_header_map_value",
+    "proxy_call_foreign_function",
+    "proxy_get_buffer_bytes",
+    "proxy_get_current_time_nanoseconds",
+    "proxy_get_header_map_pairs",
+    "proxy_get_header_map_value",
+    "proxy_get_property",
+    "proxy_get_shared_data",
+    "proxy_http_call",
+    "proxy_log",
+    "proxy_remove_header_map_value",
+    "proxy_replace_header_map_value",
+    "proxy_send_local_response",
+    "proxy_set_buffer_bytes",
+    "proxy_set_effective_context",
+    "proxy_set_property",
+    "proxy_set_shared_data",
+    "proxy_set_tick_period_milliseconds",
+    "random_get",
+];
+
 fn name(role: Role) -> String {
     format!("messageweave-lb.{}", role.name())
 }
@@ -17,46 +44,58 @@ fn name(role: Role) -> String {
 /// The filter in one of its roles, as an HTTP filter. Most answers are none of its business, and Envoy
 /// sees that for less than a call costs.
 pub(super) fn wasm(rendering: &Rendering, role: Role) -> Value {
+    let skipped = match role {
+        Role::Redirects => {
+            let usual = skip_unless(names_fields());
+            json!({ "2xx": usual, "4xx": usual, "5xx": usual })
+        }
+        Role::Admission | Role::Attempts => {
+            let usual = skip_unless(field(ANSWERED_FIELD, json!({ "exact": HOPPED })));
+            json!({ "2xx": usual, "4xx": usual })
+        }
+    };
+    skipping(extension(rendering, role), skipped)
+}
+
+/// A filter that sees redirects alone.
+pub(super) fn on_redirects(filter: Value) -> Value {
+    let skip = json!({ "action": skip() });
+    skipping(filter, json!({ "1xx": skip, "2xx": skip, "4xx": skip, "5xx": skip }))
+}
+
+/// A filter that is passed over, by classes of answers.
+fn skipping(filter: Value, by_class: Value) -> Value {
     json!({
-        "name": name(role),
+        "name": filter.get("name"),
         "typed_config": {
             "@type": type_url("envoy.extensions.common.matching.v3.ExtensionWithMatcher"),
-            "extension_config": extension(rendering, role),
-            "xds_matcher": uninteresting(role),
+            "extension_config": filter,
+            "xds_matcher": { "matcher_tree": {
+                "input": {
+                    "name": "class",
+                    "typed_config": { "@type": type_url("envoy.type.matcher.v3.HttpResponseStatusCodeClassMatchInput") },
+                },
+                "exact_match_map": { "map": by_class },
+            } },
         },
     })
 }
 
-/// Answers that are neither failures nor redirects. In front of the router, those of redirect hops are
-/// of interest all the same: only the filter knows which origin was chosen. Behind it, those whose
-/// `connection` names fields are; failures are for the filter in front.
-fn uninteresting(role: Role) -> Value {
-    let usual = |unusual: Value| {
-        json!({ "matcher": { "matcher_list": { "matchers": [{
+fn skip() -> Value {
+    json!({
+        "name": "skip",
+        "typed_config": { "@type": type_url("envoy.extensions.filters.common.matcher.action.v3.SkipFilter") },
+    })
+}
+
+/// Answers that are neither failures nor redirects are skipped. In front of the router, those of redirect
+/// hops are of interest all the same: only the filter knows which origin was chosen. Behind it, those
+/// whose `connection` names fields are; failures are for the filter in front.
+fn skip_unless(unusual: Value) -> Value {
+    json!({ "matcher": { "matcher_list": { "matchers": [{
         "predicate": { "not_matcher": unusual },
-        "on_match": { "action": {
-            "name": "skip",
-            "typed_config": { "@type": type_url("envoy.extensions.filters.common.matcher.action.v3.SkipFilter") },
-        } },
+        "on_match": { "action": skip() },
     }] } } })
-    };
-    let map = match role {
-        Role::Redirects => {
-            let usual = usual(names_fields());
-            json!({ "2xx": usual, "4xx": usual, "5xx": usual })
-        }
-        Role::Admission | Role::Attempts => {
-            let usual = usual(field(ANSWERED_FIELD, json!({ "exact": HOPPED })));
-            json!({ "2xx": usual, "4xx": usual })
-        }
-    };
-    json!({ "matcher_tree": {
-        "input": {
-            "name": "class",
-            "typed_config": { "@type": type_url("envoy.type.matcher.v3.HttpResponseStatusCodeClassMatchInput") },
-        },
-        "exact_match_map": { "map": map },
-    } })
 }
 
 /// A `connection` that is more than `close` or `keep-alive`.
@@ -112,9 +151,10 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
         "name": "messageweave-lb",
         "root_id": role.name(),
         "vm_config": {
-            // All roles share a VM: it is compiled once.
-            "vm_id": "messageweave-lb",
+            // A VM for each role, so that each has its own callbacks; the module is compiled once for all.
+            "vm_id": name(role),
             "runtime": "envoy.wasm.runtime.v8",
+            "capability_restriction_config": { "allowed_capabilities": capabilities(role) },
             "code": { "local": Rendering::file(&rendering.filter) },
             "environment_variables": { "key_values": variables },
         },
@@ -123,8 +163,32 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
             "value": configuration,
         },
         "failure_policy": "FAIL_RELOAD",
-        "reload_config": { "backoff": { "base_interval": "0.001s", "max_interval": "1s" } },
+        // Of one millisecond Envoy takes the half, and divides by it.
+        "reload_config": { "backoff": { "base_interval": "0.002s", "max_interval": "1s" } },
     })
+}
+
+/// What the VM of a role may do and is called for: Envoy calls what it finds, several times for each
+/// request, and each call costs.
+fn capabilities(role: Role) -> Value {
+    let callbacks: &[&str] = match role {
+        Role::Admission => &[
+            "proxy_on_context_create",
+            "proxy_on_vm_start",
+            "proxy_on_configure",
+            "proxy_on_delete",
+            "proxy_on_request_headers",
+            "proxy_on_request_body",
+            "proxy_on_response_headers",
+            "proxy_on_tick",
+            "proxy_on_http_call_response",
+        ],
+        // No contexts, so that a try that is not redirected costs no call.
+        Role::Redirects => &["proxy_on_response_headers"],
+        Role::Attempts => &["proxy_on_context_create", "proxy_on_configure", "proxy_on_log"],
+    };
+    let all = [callbacks, &HOSTCALLS].concat();
+    all.into_iter().map(|name| (name.to_owned(), json!({}))).collect::<Map<_, _>>().into()
 }
 
 /// Envoy's own filter that edits header sections.
@@ -140,10 +204,16 @@ pub(super) fn mutation(mutations: Value) -> Value {
 
 /// Sets a field, whatever was there.
 pub(super) fn overwrite(name: &str, value: &str) -> Value {
-    json!({ "append": {
+    json!({ "append": header(name, value) })
+}
+
+/// `envoy.config.core.v3.HeaderValueOption`: the same for a route. A value that turns out empty is
+/// not set.
+pub(super) fn header(name: &str, value: &str) -> Value {
+    json!({
         "header": { "key": name, "value": value },
         "append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
-    } })
+    })
 }
 
 /// The end of a chain of filters behind the router.

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use messageweave_lb_envoy::wiring::{CONNECTION_FIELD, INTERNAL_FIELDS, Role};
+use messageweave_lb::policy::limit::rule::{ClientAddress, Limit};
+use messageweave_lb_envoy::wiring::{PEER_FIELD, Role};
 use serde_json::{Value, json};
 
 use super::{Rendering, duration, filters, limits, routes, set, type_url};
@@ -76,7 +77,7 @@ fn connection_manager(rendering: &Rendering) -> Value {
         "generate_request_id": false,
         "forward_client_cert_details": "ALWAYS_FORWARD_ONLY",
         "server_header_transformation": "PASS_THROUGH",
-        "early_header_mutation_extensions": [early_mutation()],
+        "early_header_mutation_extensions": early_mutations(rendering),
         // A path is never normalised into a match.
         "normalize_path": false,
         "merge_slashes": false,
@@ -94,6 +95,7 @@ fn connection_manager(rendering: &Rendering) -> Value {
         // An old version, or an upgrade that nobody offers, is no reason to refuse a request.
         "http_protocol_options": {
             "accept_http_10": true,
+            "allow_custom_methods": true,
             // Transfer-encoding overrides content-length (RFC 9112 section 6.3).
             "allow_chunked_length": true,
             "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }],
@@ -101,18 +103,21 @@ fn connection_manager(rendering: &Rendering) -> Value {
     })
 }
 
-/// Before anything else looks: the fields that are ours alone go, and `connection` is kept, because
-/// Envoy drops it before the filter could see which fields it names.
-fn early_mutation() -> Value {
-    let removals = INTERNAL_FIELDS.iter().map(|name| json!({ "remove": name }));
-    let kept = filters::overwrite(CONNECTION_FIELD, "%REQ(connection)%");
-    json!({
+/// Where a limit counts connections' own addresses, they are told before anything else looks at the
+/// client's fields.
+fn early_mutations(rendering: &Rendering) -> Vec<Value> {
+    let by_connection = |limit: &Limit| limit.client_address == ClientAddress::Connection;
+    if !rendering.settings.limits().iter().any(by_connection) {
+        return Vec::new();
+    }
+    let peer = filters::overwrite(PEER_FIELD, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%");
+    vec![json!({
         "name": "envoy.http.early_header_mutation.header_mutation",
         "typed_config": {
             "@type": type_url("envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"),
-            "mutations": removals.chain([kept]).collect::<Vec<_>>(),
+            "mutations": [peer],
         },
-    })
+    })]
 }
 
 /// The router adds nothing of its own, and tells of tries that failed.

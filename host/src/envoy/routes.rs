@@ -3,14 +3,17 @@
 
 use messageweave_lb::policy::document::Policy;
 use messageweave_lb::policy::headers::HOP_BY_HOP;
+use messageweave_lb::policy::limit::answer::{LIMIT_FIELD, REMAINING_FIELD};
+use messageweave_lb::policy::plan::starts;
 use messageweave_lb::policy::redirect::MAX_HOPS;
 use messageweave_lb::policy::route::{Bounds, Matcher};
 use messageweave_lb_envoy::wiring::{
-    ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS,
+    ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD,
+    INTERNAL_FIELDS, LIMIT_STATES, rotation,
 };
 use serde_json::{Value, json};
 
-use super::{Rendering, duration, type_url};
+use super::{Rendering, duration, filters, set, type_url};
 
 /// All names are served: one virtual host.
 pub(super) fn configuration(rendering: &Rendering) -> Value {
@@ -20,9 +23,9 @@ pub(super) fn configuration(rendering: &Rendering) -> Value {
             Matcher::Exact(path) => json!({ "path": path }),
             Matcher::Prefix(prefix) => json!({ "prefix": prefix }),
         };
-        routes.push(route(rendering, matched, budget));
+        routes.push(forward(rendering, matched, budget));
     }
-    routes.push(route(rendering, json!({ "prefix": "/" }), budget(rendering, Bounds::ORDINARY)));
+    routes.push(forward(rendering, json!({ "prefix": "/" }), budget(rendering, Bounds::ORDINARY)));
     // A client's own word on how it came travels where the operator trusts it.
     let kept = rendering.settings.trust_forwarded_proto.then_some(FORWARDED_PROTO);
     let removed = INTERNAL_FIELDS.iter().chain(&DROPPED_NATIVELY).chain(&ADDED_BY_ENVOY);
@@ -34,9 +37,22 @@ pub(super) fn configuration(rendering: &Rendering) -> Value {
             "domains": ["*"],
             "request_headers_to_remove": removed.collect::<Vec<_>>(),
             "response_headers_to_remove": HOP_BY_HOP.iter().chain(&[ASKED_FIELD]).collect::<Vec<_>>(),
+            "response_headers_to_add": usage(rendering),
             "routes": routes,
         }],
     })
+}
+
+/// What the filter leaves of a request's limit goes on every answer, whoever makes it; of a request
+/// without a limit there is nothing.
+fn usage(rendering: &Rendering) -> Vec<Value> {
+    if rendering.settings.limits().is_empty() {
+        return Vec::new();
+    }
+    let fields = [LIMIT_FIELD, REMAINING_FIELD].into_iter().zip(LIMIT_STATES);
+    fields
+        .map(|(field, state)| filters::header(field, &format!("%FILTER_STATE(wasm.{state}:PLAIN)%")))
+        .collect()
 }
 
 /// How often, and how long each time.
@@ -76,51 +92,76 @@ fn rows<'p>(rendering: &Rendering, policy: &'p Policy) -> Vec<(&'p Matcher, Budg
     rows
 }
 
-/// A redirect hop: one try on a clock that the filter sets. A client's own marker never comes here:
-/// it is removed before.
+/// A redirect hop: one try, to the cluster and on the clock that the filter sets. A client's own marker
+/// leads nowhere: the filter removes it.
 fn hop(rendering: &Rendering) -> Value {
     let matched = json!({ "prefix": "/", "headers": [{ "name": HOP_FIELD, "present_match": true }] });
     let routes = rendering.settings.policy.iter().flat_map(|policy| policy.routes.iter());
     let timeouts = routes.map(|route| rendering.settings.timeout(route.bounds).0);
-    route(rendering, matched, Budget { attempts: 1, timeout: timeouts.max().unwrap_or(1) })
+    let to = ("cluster_header", json!(CLUSTER_FIELD));
+    route(rendering, matched, to, Budget { attempts: 1, timeout: timeouts.max().unwrap_or(1) })
 }
 
-fn route(rendering: &Rendering, matched: Value, Budget { attempts, timeout }: Budget) -> Value {
+fn forward(rendering: &Rendering, matched: Value, budget: Budget) -> Value {
+    route(rendering, matched, start(rendering, budget.attempts), budget)
+}
+
+/// Where a request starts: Envoy throws the dice, which spares the filter a call and Envoy a second
+/// look for the route.
+fn start(rendering: &Rendering, attempts: u32) -> (&'static str, Value) {
+    match starts(attempts, rendering.settings.origins().len()) {
+        // The filter answers all requests, and there is no cluster to name.
+        0 => ("cluster_header", json!(CLUSTER_FIELD)),
+        1 => ("cluster", json!(rotation(0))),
+        count => {
+            let each = (0..count).map(|start| json!({ "name": rotation(start), "weight": 1 }));
+            ("weighted_clusters", json!({ "clusters": each.collect::<Vec<_>>() }))
+        }
+    }
+}
+
+fn route(
+    rendering: &Rendering,
+    matched: Value,
+    (kind, clusters): (&str, Value),
+    Budget { attempts, timeout }: Budget,
+) -> Value {
     // Envoy finds no route for a request without the latter, which was removed for the origin.
     let copied = match rendering.settings.trust_forwarded_proto {
         true => vec![HOP_FIELD],
         false => vec![HOP_FIELD, FORWARDED_PROTO],
     };
-    json!({
-        "match": matched,
-        "request_body_buffer_limit": rendering.settings.replay_max_bytes,
-        "route": {
-            "cluster_header": CLUSTER_FIELD,
-            "auto_host_rewrite": true,
-            "timeout": "0s",
-            "idle_timeout": duration(idle(attempts, timeout)),
-            "internal_redirect_policy": {
-                "max_internal_redirects": MAX_HOPS,
-                // Those into which the filter turns every redirect that the policy follows.
-                "redirect_response_codes": [303, 307],
-                "allow_cross_scheme_redirect": true,
-                "response_headers_to_copy": copied,
-            },
-            "retry_policy": {
-                "retry_on": "5xx,retriable-headers",
-                "retriable_headers": [{ "name": ":status", "string_match": { "safe_regex": { "regex": "[6-9].*" } } }],
-                "num_retries": attempts.saturating_sub(1),
-                "per_try_timeout": duration(timeout),
-                "retry_back_off": { "base_interval": "0.001s", "max_interval": "0.001s" },
-                "retry_priority": {
-                    "name": "envoy.retry_priorities.previous_priorities",
-                    "typed_config": {
-                        "@type": type_url("envoy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig"),
-                        "update_frequency": 1,
-                    },
+    let mut action = json!({
+        "auto_host_rewrite": true,
+        "timeout": "0s",
+        "idle_timeout": duration(idle(attempts, timeout)),
+        "internal_redirect_policy": {
+            "max_internal_redirects": MAX_HOPS,
+            // Those into which the filter turns every redirect that the policy follows.
+            "redirect_response_codes": [303, 307],
+            "allow_cross_scheme_redirect": true,
+            "response_headers_to_copy": copied,
+        },
+        "retry_policy": {
+            "retry_on": "5xx,retriable-headers",
+            "retriable_headers": [{ "name": ":status", "string_match": { "safe_regex": { "regex": "[6-9].*" } } }],
+            "num_retries": attempts.saturating_sub(1),
+            "per_try_timeout": duration(timeout),
+            "retry_back_off": { "base_interval": "0.001s", "max_interval": "0.001s" },
+            "retry_priority": {
+                "name": "envoy.retry_priorities.previous_priorities",
+                "typed_config": {
+                    "@type": type_url("envoy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig"),
+                    "update_frequency": 1,
                 },
             },
         },
+    });
+    set(&mut action, kind, clusters);
+    json!({
+        "match": matched,
+        "request_body_buffer_limit": rendering.settings.replay_max_bytes,
+        "route": action,
     })
 }
 

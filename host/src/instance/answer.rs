@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use tokio::sync::oneshot;
 use wasmtime::component::Resource;
 use wasmtime_wasi_http::WasiHttpView;
@@ -19,6 +19,8 @@ use super::request_body::RequestBody;
 use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
 use crate::connection::Clock;
 use crate::front;
+use crate::journal::{self, Level};
+use crate::record::Record;
 
 /// The component gave no answer: it trapped before the head, or broke the rules of its world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,37 +35,68 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 tokio::task_local! {
-    /// Whose request the component works on in this task.
-    static CONNECTION: Option<Arc<Clock>>;
+    /// Whose request the component works on in this task, or in this call.
+    static CLIENT: Client;
+}
+
+/// Whose request the component works on.
+pub(super) struct Client {
+    /// Of a shared instance, the connections were told at the start.
+    pub(super) connection: Option<Arc<Clock>>,
+    pub(super) record: Option<Arc<Record>>,
+}
+
+impl Client {
+    /// Takes along what the request was given on its way.
+    pub(super) fn of(request: &mut Request<RequestBody>) -> Self {
+        let extensions = request.extensions_mut();
+        Self { connection: extensions.remove(), record: extensions.remove() }
+    }
+
+    /// What is done here, is done for this client.
+    pub(super) async fn served<T>(self, work: impl Future<Output = T>) -> T {
+        CLIENT.scope(self, work).await
+    }
 }
 
 /// The component sends a request to an origin: from now on the client's departure ends its work.
-pub(super) fn reach_origin() {
-    // A shared instance works in a task of its own; its connections were told at the start.
-    let _ = CONNECTION.try_with(|connection| {
-        if let Some(connection) = connection {
+/// Gives the record of the client's request, if there is one.
+pub(super) fn send_for_client(uri: &Uri) -> Option<Arc<Record>> {
+    let record = CLIENT.try_with(|client| {
+        if let Some(connection) = &client.connection {
             connection.reach_origin();
         }
+        client.record.clone()
     });
+    // Nobody's client: a task of a shared instance that has answered already.
+    let record = record.ok().flatten();
+    if let Some(record) = &record {
+        record.sends(uri);
+    }
+    record
 }
 
-/// Runs the component on a request in a task of its own, which outlives the head of the answer.
-/// Dropping this future, or the answer's body before its end, ends the task.
+/// Runs the component on a request up to the head of the answer, and what is then left of the call in a task
+/// of its own: most calls are over by then, and a task costs more than a call. Dropping this future, or the
+/// answer's body before its end, ends the call.
 pub(crate) async fn answer(
     pool: Arc<Pool>,
     scheme: Scheme,
     mut request: Request<RequestBody>,
 ) -> Result<Response<ResponseBody>, Fault> {
-    let connection = request.extensions_mut().remove::<Arc<Clock>>();
+    let client = Client::of(&mut request);
     let (method, version) = (request.method().clone(), request.version());
     let lease = pool.lease().await.map_err(|error| report(&error))?;
     let Some(lease) = lease else { return Ok(front::no_instance()) };
     let (head_sender, head) = oneshot::channel();
     let (returned_sender, returned) = oneshot::channel();
     let call = Call::new(lease, returned_sender, scheme, request, head_sender);
-    let task = tokio::spawn(CONNECTION.scope(connection, call.map_err(|error| report(&error))?.run()));
-    let task = AbortOnDrop::new(task.abort_handle());
-    let (head, outcome) = first_of(head, Outcome::Running(returned)).await;
+    let mut call = Box::pin(client.served(call.map_err(|error| report(&error))?.run()));
+    let (head, outcome, is_over) = first_of(&mut call, head, Outcome::Running(returned)).await;
+    let task = match is_over {
+        true => AbortOnDrop::nothing(),
+        false => AbortOnDrop::new(tokio::spawn(call).abort_handle()),
+    };
     match head {
         Some(Ok(response)) => Ok(ComponentBody::wrap(response, (&method, version), outcome, task)),
         // Said by the component in place of an answer, or it said nothing at all.
@@ -72,17 +105,25 @@ pub(crate) async fn answer(
 }
 
 /// The head, or the end of the call without one: a component that returns may have kept its
-/// outparam, so the head's sender alone does not tell.
-async fn first_of(mut head: oneshot::Receiver<Head>, mut outcome: Outcome) -> (Option<Head>, Outcome) {
+/// outparam, so the head's sender alone does not tell. And whether the call is over, after which it must not
+/// be polled again.
+async fn first_of(
+    call: &mut (impl Future<Output = ()> + Unpin),
+    mut head: oneshot::Receiver<Head>,
+    mut outcome: Outcome,
+) -> (Option<Head>, Outcome, bool) {
+    let mut is_over = false;
     let head = poll_fn(|cx| {
+        is_over = is_over || Pin::new(&mut *call).poll(cx).is_ready();
         let running = matches!(outcome.poll(cx), Outcome::Running(_));
         match Pin::new(&mut head).poll(cx) {
             Poll::Ready(head) => Poll::Ready(head.ok()),
-            Poll::Pending if running => Poll::Pending,
+            Poll::Pending if running && !is_over => Poll::Pending,
             Poll::Pending => Poll::Ready(None),
         }
     });
-    (head.await, outcome)
+    let head = head.await;
+    (head, outcome, is_over)
 }
 
 type Head = Result<Response<HyperOutgoingBody>, ErrorCode>;
@@ -139,6 +180,6 @@ struct Running {
 
 /// One line, without the backtrace: it names the trap and nothing of the request.
 pub(super) fn report(error: &wasmtime::Error) -> Fault {
-    eprintln!("messageweave-lb: the component failed: {}", error.root_cause());
+    journal::say(Level::Error, &format_args!("the component failed: {}", error.root_cause()));
     Fault
 }

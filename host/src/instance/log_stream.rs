@@ -10,6 +10,8 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use crate::journal;
+
 /// A line longer than this is passed on in pieces.
 const LONGEST_LINE: usize = 64 * 1024;
 
@@ -52,7 +54,7 @@ impl Lines {
         };
         let rest = self.0.split_off(end);
         let complete = std::mem::replace(&mut self.0, rest);
-        let _ = sink.write_all(&complete);
+        journal::pass_on(&complete, sink);
     }
 }
 

@@ -34,6 +34,13 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
+    pub(crate) fn world(&self) -> World {
+        match self {
+            Self::Proxy(_) => World::Proxy,
+            Self::Service(_) => World::Service,
+        }
+    }
+
     pub(crate) fn new(component: &Component, world: World, limits: &Limits) -> wasmtime::Result<Self> {
         let memory = limits.memory_of(world);
         Ok(match world {

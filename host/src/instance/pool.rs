@@ -67,9 +67,14 @@ impl Pool {
     /// An instance for one request; waits a while if as many as allowed are busy. `None` if they
     /// stay so.
     pub(super) async fn lease(self: Arc<Self>) -> wasmtime::Result<Option<Lease>> {
-        let permit = Arc::clone(&self.engine.permits).acquire_owned();
-        let Ok(permit) = timeout(PATIENCE, permit).await else { return Ok(None) };
-        let permit = permit?;
+        let permits = &self.engine.permits;
+        let permit = match Arc::clone(permits).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => match timeout(PATIENCE, Arc::clone(permits).acquire_owned()).await {
+                Ok(permit) => permit?,
+                Err(_) => return Ok(None),
+            },
+        };
         let idle = self.locked(|idle| idle.stack.pop());
         let instance = match idle {
             Some(instance) => instance,

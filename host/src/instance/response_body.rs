@@ -63,6 +63,11 @@ impl AbortOnDrop {
         Self(Some(Task::Own(task)))
     }
 
+    /// The call is over already.
+    pub(super) fn nothing() -> Self {
+        Self(None)
+    }
+
     pub(super) fn of_shared(delivered: oneshot::Sender<()>) -> Self {
         Self(Some(Task::Shared { _delivered: delivered }))
     }

@@ -13,7 +13,7 @@ use wasmtime_wasi_http::{
     WasiHttpHooks, WasiHttpView,
 };
 
-use super::answer::reach_origin;
+use super::answer::send_for_client;
 use super::log_stream::LogStream;
 use super::outgoing_body::{Death, Life};
 use super::service::Departures;
@@ -56,6 +56,10 @@ impl State {
             limits: StoreLimitsBuilder::new().memory_size(memory).build(),
             departures: Departures::default(),
         }
+    }
+
+    pub(super) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
     }
 
     pub(super) fn departures(&mut self) -> &mut Departures {
@@ -109,11 +113,14 @@ impl WasiHttpHooks for Hooks {
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Worker), WasiError>> + Send> {
-        reach_origin();
+        let record = send_for_client(request.uri());
         let upstream = self.upstream.clone();
         let request = request.map(|body| self.death.guard(body));
         Box::new(async move {
             let response = upstream.send(request, options.unwrap_or_default()).await?;
+            if let Some(record) = record {
+                record.is_answered(response.status());
+            }
             let worker: Worker = Box::new(async { Ok(()) });
             Ok((response, worker))
         })

@@ -2,16 +2,21 @@
 //! variables (whose only source that can change is `--env-file`). Requests in flight finish on
 //! what they started with.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use messageweave_lb::policy::settings::Settings;
 use rustls::ServerConfig;
 
-use super::Host;
+use super::{Host, start_line};
 use crate::arguments::ServeArguments;
 use crate::check;
 use crate::demo::Demo;
 use crate::environment::Variables;
 use crate::instance::{Engine, Instances};
+use crate::journal::{self, Level};
+use crate::metrics::Metrics;
 use crate::tls::{Identity, TlsError};
 use crate::upstream::{Upstream, trust};
 
@@ -22,18 +27,30 @@ const ALPN: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
 pub(super) struct Source {
     arguments: ServeArguments,
     demo: Option<Demo>,
+    file: PathBuf,
     engine: Engine,
+    metrics: Option<Arc<Metrics>>,
 }
 
 /// One reading of it.
 pub(super) struct Loaded {
     pub(super) certificate: Arc<ServerConfig>,
     pub(super) instances: Arc<Instances>,
+    pub(super) settings: Settings,
 }
 
 impl Source {
-    pub(super) fn new(arguments: ServeArguments, demo: Option<Demo>, engine: Engine) -> Self {
-        Self { arguments, demo, engine }
+    pub(super) fn new(
+        arguments: ServeArguments,
+        demo: Option<Demo>,
+        (file, engine): (PathBuf, Engine),
+        metrics: Option<Arc<Metrics>>,
+    ) -> Self {
+        Self { arguments, demo, file, engine, metrics }
+    }
+
+    fn metrics(&self) -> Option<&Metrics> {
+        self.metrics.as_deref()
     }
 
     pub(super) fn demo(&self) -> Option<&Demo> {
@@ -49,12 +66,16 @@ impl Source {
         let mut variables =
             Variables::load(&self.arguments.environment).map_err(|error| error.to_string())?;
         if let Some(demo) = &self.demo {
-            demo.configure(&mut variables);
+            demo.configure(&mut variables, &self.arguments.environment)?;
         }
-        eprint!("{}", check::report_of(&variables));
+        let settings = check::settings(&variables);
+        start_line::report(&settings);
+        if let Some(metrics) = self.metrics() {
+            metrics.configure(&settings);
+        }
         let upstream = Upstream::new(trusted, &self.arguments.resolve);
         let instances = Arc::new(Instances::new(self.engine.clone(), variables, upstream));
-        Ok(Loaded { certificate, instances })
+        Ok(Loaded { certificate, instances, settings })
     }
 
     /// Puts a new reading in place, or keeps the old one and says why.
@@ -66,10 +87,16 @@ impl Source {
                 // of their own, and each has its permit.
                 host.instances.load().retire();
                 host.instances.store(loaded.instances);
-                eprintln!("messageweave-lb: reloaded");
+                self.say("reloaded", host.addresses(), &loaded.settings);
             }
-            Err(error) => eprintln!("messageweave-lb: not reloaded: {error}"),
+            Err(error) => journal::say(Level::Error, &format_args!("not reloaded: {error}")),
         }
+    }
+
+    /// The line with what is in force from now on.
+    pub(super) fn say(&self, what: &str, addresses: &[SocketAddr], settings: &Settings) {
+        let members = start_line::members(&self.arguments, (&self.file, &self.engine), addresses, settings);
+        journal::say_with(Level::Info, what, members);
     }
 
     fn certificate(&self) -> Result<Arc<ServerConfig>, TlsError> {

@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Host;
 use super::reload::Source;
+use crate::journal::{self, Level};
 
 pub(super) struct Signals {
     interrupt: Signal,
@@ -36,7 +37,7 @@ impl Signals {
                 _ = end(interrupt, terminate) => break,
             }
         }
-        eprintln!("messageweave-lb: stopping, requests in flight finish; once more to end at once");
+        journal::say(Level::Info, &"stopping, requests in flight finish; once more to end at once");
         host.stop.say();
         let all = host.limits().max_connections.get();
         tokio::select! {

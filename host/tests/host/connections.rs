@@ -218,3 +218,47 @@ async fn a_request_that_waits_in_vain_for_an_instance_is_503() {
     assert_eq!((answer.status, answer.text()), (503, "no instance is free"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
 }
+
+#[tokio::test]
+async fn a_slow_head_behind_another_request_is_closed_in_its_time() {
+    let host = Setup::new().flag("--head-timeout-ms", SHORT).start();
+    let get = client::request_kept_alive("/a");
+    let sized = "POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody".to_owned();
+    let chunked = "POST /a HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n";
+    for first in [get.clone(), get.repeat(2), sized.clone(), chunked.to_owned(), chunked.repeat(2) + &sized] {
+        for tls in [false, true] {
+            let start = Instant::now();
+            let bytes = format!("{first}GET / HT");
+            let answers = if tls {
+                let mut client = client::tls(host.address).await;
+                client.send(bytes).await;
+                client.rest().await
+            } else {
+                let mut client = client::plain(host.address).await;
+                client.send(bytes).await;
+                client.rest().await
+            };
+            let answers = String::from_utf8(answers).unwrap();
+            assert_eq!(answers.matches("HTTP/1.1 ").count(), first.matches("HTTP/1.1").count(), "{first:?}");
+            assert!(start.elapsed() < GENEROUS, "{first:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn whole_requests_leave_a_connection_idle() {
+    let host = Setup::new().flag("--head-timeout-ms", SHORT).start();
+    for first in [
+        client::request_kept_alive("/a").repeat(2),
+        "POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody".to_owned(),
+        "POST /a HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1;x=y\r\na\r\n0\r\na: b\r\n\r\n"
+            .to_owned(),
+    ] {
+        let mut client = client::plain(host.address).await;
+        client.send(&first).await;
+        client.until("308 ").await;
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        client.send(client::request("GET", "/last")).await;
+        assert!(String::from_utf8(client.rest().await).unwrap().contains("/last"), "{first:?}");
+    }
+}

@@ -27,6 +27,20 @@ async fn the_demo_forwards_and_survives_a_stopped_backend() {
 
 #[tokio::test]
 async fn a_demo_with_origins_of_its_own_is_refused() {
-    let (status, stderr) = Setup::new().switch("--demo").flag("--env", "BACKEND_ORIGINS_JSON=[]").fail();
-    assert!(!status.success() && stderr.contains("BACKEND_ORIGINS_JSON"), "{stderr}");
+    const ORIGINS: &str = "BACKEND_ORIGINS_JSON=[]";
+    let by_file = Setup::new();
+    let file = by_file.file("given.env");
+    std::fs::write(&file, ORIGINS).unwrap();
+    for setup in [Setup::new().flag("--env", ORIGINS), by_file.flag("--env-file", file)] {
+        let (status, stderr) = setup.switch("--demo").fail();
+        assert!(!status.success() && stderr.contains("drop one of the two"), "{stderr}");
+    }
+}
+
+#[tokio::test]
+async fn origins_of_the_environment_give_way_to_the_demo_and_a_line_says_so() {
+    let setup = Setup::new().process_env("BACKEND_ORIGINS_JSON", r#"["https://a.invalid"]"#);
+    let host = setup.switch("--demo").start();
+    assert_eq!(client::get(host.address, "/").await.status, 200);
+    host.says("BACKEND_ORIGINS_JSON of the environment is not used", 1).await;
 }

@@ -8,6 +8,8 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod attacks_h1;
+mod attacks_h2;
 mod check;
 mod client;
 mod connections;
@@ -16,11 +18,15 @@ mod departures;
 mod early_answers;
 mod failures;
 mod faulty;
+mod frames;
 mod framing;
 mod h2_origins;
 mod origin;
 mod process;
+mod reports;
 mod requests;
+mod shared;
 mod signals;
+mod slow_h2;
 mod trust;
 mod uploads;

@@ -46,7 +46,7 @@ pub enum Action<'s> {
     /// Hand the response on. The upload goes on beside it: [`Exchange::waiting`](super::Exchange::waiting) says how.
     Answer(Answer<'s>),
     /// Drop the open request; tell the client that no origin answered.
-    Exhausted(Exhausted<'s>),
+    Exhausted(Exhausted<'s>, Reply),
     /// Drop the open request; tell the client what it did wrong.
     Refuse(Reply),
 }

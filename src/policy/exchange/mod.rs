@@ -244,6 +244,9 @@ impl<'s> Exchange<'s> {
         let mut headers = head.headers;
         headers.drop_hop_by_hop();
         headers.retain(|name| name != BACKEND_FIELD);
+        if let Some(usage) = self.plan.usage {
+            usage.set(&mut headers);
+        }
         Action::Answer(Answer {
             status: head.status,
             headers,
@@ -271,7 +274,7 @@ impl<'s> Exchange<'s> {
             LogEvent::RequestExhausted(Attempt::new(&self.plan.target, &exhausted)).emit();
         }
         self.state = State::Over;
-        Action::Exhausted(exhausted)
+        Action::Exhausted(exhausted, Reply::exhausted(&exhausted).with_usage(self.plan.usage))
     }
 
     fn send(&mut self) -> Action<'s> {
@@ -284,7 +287,7 @@ impl<'s> Exchange<'s> {
 
     fn refuse(&mut self, reply: Reply) -> Action<'s> {
         self.state = State::Over;
-        Action::Refuse(reply)
+        Action::Refuse(reply.with_usage(self.plan.usage))
     }
 
     fn wait(&mut self) -> Action<'s> {

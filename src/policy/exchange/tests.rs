@@ -90,7 +90,7 @@ impl Rig {
                 self.answer = Some(answer);
                 said
             }
-            Action::Exhausted(exhausted) => exhausted.to_string(),
+            Action::Exhausted(exhausted, _) => exhausted.to_string(),
             Action::Refuse(reply) => format!("refused {}", reply.status),
         };
     }
@@ -118,8 +118,9 @@ fn plan(vars: &[(&str, &str)], request: &str, headers: &[(&str, &str)]) -> Plan<
         scheme: Some(Scheme::Https),
         authority: Some("lb.example"),
         headers: Headers::new(fields.collect()),
+        peer: None,
     };
-    match admit(settings(vars), head) {
+    match admit(settings(vars), head).counted(|_| panic!("nothing is limited here")) {
         Decision::Forward(plan) => *plan,
         other => panic!("not forwarded: {other:?}"),
     }

@@ -2,14 +2,16 @@
 //! `x-ratelimit-limit` and `x-ratelimit-remaining`, so that a front end can warn before the wall;
 //! above the limit it is `429` (RFC 6585 section 4) with `retry-after` (RFC 9110 section 10.2.3).
 
-use super::super::headers::Field;
+use super::super::headers::{Field, Headers};
 use super::super::reply::Reply;
 use super::rule::Limit;
 use super::window::Hit;
 use serde::Serialize;
 
-const LIMIT_FIELD: &str = "x-ratelimit-limit";
-const REMAINING_FIELD: &str = "x-ratelimit-remaining";
+/// How many requests a window allows.
+pub const LIMIT_FIELD: &str = "x-ratelimit-limit";
+/// How many of them are left.
+pub const REMAINING_FIELD: &str = "x-ratelimit-remaining";
 
 /// What a key has left in its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,19 +29,14 @@ impl Usage {
         (usage, (hit.count > most).then(|| refusal(limit, hit)))
     }
 
-    /// Whether a field of that name is the balancer's to write.
-    #[must_use]
-    pub fn owns(name: &str) -> bool {
-        name == LIMIT_FIELD || name == REMAINING_FIELD
+    /// Replaces an origin's fields of these names.
+    pub fn set(&self, headers: &mut Headers) {
+        for (name, value) in self.fields() {
+            headers.set(&name, value);
+        }
     }
 
-    /// Replaces the fields of these names by what they are here.
-    pub fn write(&self, headers: &mut Vec<Field>) {
-        headers.retain(|(name, _)| !Self::owns(name));
-        headers.extend(self.fields());
-    }
-
-    /// The fields themselves.
+    /// The fields that say it.
     #[must_use]
     pub fn fields(&self) -> [Field; 2] {
         let field = |name: &str, value: u32| (name.to_owned(), value.to_string().into_bytes());
@@ -50,8 +47,7 @@ impl Usage {
 fn refusal(limit: &Limit, hit: Hit) -> Reply {
     // A window is a whole number of seconds and never empty: from 1 to its length.
     let seconds = hit.left.0.div_ceil(1000).to_string();
-    let message = ["too many requests, retry after ", &seconds, " s"].concat();
-    let body = Body { code: &limit.code, message: &message };
+    let body = Body { code: &limit.code, message: "too many requests" };
     // Strings always serialize.
     let reply = Reply::json(429, serde_json::to_vec(&body).unwrap_or_default());
     reply.with("retry-after", &seconds)
@@ -61,7 +57,7 @@ fn refusal(limit: &Limit, hit: Hit) -> Reply {
 #[derive(Serialize)]
 struct Body<'a> {
     code: &'a str,
-    message: &'a str,
+    message: &'static str,
 }
 
 #[cfg(test)]
@@ -105,22 +101,22 @@ mod tests {
         assert_eq!(values(&reply.headers, "cache-control"), ["no-store"]);
         assert_eq!(
             String::from_utf8(reply.body).unwrap(),
-            r#"{"code":"A\"B\nCHAR</script>","message":"too many requests, retry after 12 s"}"#
-                .replace("CHAR", "\u{e9}")
+            r#"{"code":"A\"B\nCHAR</script>","message":"too many requests"}"#.replace("CHAR", "\u{e9}")
         );
     }
 
     #[test]
     fn what_an_origin_says_under_these_names_is_replaced() {
-        let mut headers = vec![
-            ("x-ratelimit-limit".to_owned(), b"9".to_vec()),
-            ("etag".to_owned(), b"1".to_vec()),
-            ("x-ratelimit-limit".to_owned(), b"8".to_vec()),
-            ("x-ratelimit-remaining".to_owned(), b"7".to_vec()),
-        ];
-        judge(&limit(), 1, 1).0.write(&mut headers);
-        assert_eq!(values(&headers, "x-ratelimit-limit"), ["120"]);
-        assert_eq!(values(&headers, "x-ratelimit-remaining"), ["119"]);
-        assert_eq!(values(&headers, "etag"), ["1"]);
+        let mut headers = Headers::from([
+            ("x-ratelimit-limit", "9"),
+            ("etag", "1"),
+            ("X-RateLimit-Limit", "8"),
+            ("x-ratelimit-remaining", "7"),
+        ]);
+        judge(&limit(), 1, 1).0.set(&mut headers);
+        let headers = headers.as_slice();
+        assert_eq!(values(headers, "x-ratelimit-limit"), ["120"]);
+        assert_eq!(values(headers, "x-ratelimit-remaining"), ["119"]);
+        assert_eq!(values(headers, "etag"), ["1"]);
     }
 }

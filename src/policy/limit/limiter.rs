@@ -2,8 +2,9 @@
 //! long as its host keeps the instance.
 
 use super::super::time::Millis;
+use super::gate::Gate;
 use super::key::Secret;
-use super::table::{Counted, Table};
+use super::table::Table;
 use super::window::Hit;
 use std::num::NonZeroU32;
 
@@ -21,14 +22,8 @@ impl Limiter {
         Self { secret: Secret::new(dice), table: Table::new(max_entries) }
     }
 
-    /// The secret of its keys.
-    #[must_use]
-    pub const fn secret(&self) -> Secret {
-        self.secret
-    }
-
     /// Counts a request; `now` is the time of day, since the epoch.
-    pub fn count(&mut self, request: Counted, now: Millis) -> Hit {
-        self.table.count(request, now)
+    pub fn count(&mut self, gate: &Gate<'_>, now: Millis) -> Hit {
+        self.table.count(gate.request(self.secret), now)
     }
 }

@@ -12,10 +12,12 @@
 //! | [`window`] | the fixed window of one key |
 //! | [`limiter`], [`table`], [`shelf`] | the bounded table of an instance |
 //! | [`parts`] | the same table, divided for a host that shares bytes between threads |
+//! | [`gate`] | the step of admission at which a request is counted |
 //! | [`answer`] | the fields of every answer, and the `429` |
 
 pub mod address;
 pub mod answer;
+pub mod gate;
 pub mod key;
 pub mod limiter;
 pub mod parts;
@@ -24,5 +26,7 @@ pub mod shelf;
 pub mod table;
 pub mod window;
 
+#[cfg(test)]
+mod gate_tests;
 #[cfg(test)]
 mod tests;

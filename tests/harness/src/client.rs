@@ -2,6 +2,7 @@
 
 mod http1;
 mod http2;
+mod kept;
 mod reader;
 mod writer;
 
@@ -18,6 +19,7 @@ use tokio_rustls::TlsConnector;
 use crate::case::{Over, Protocol, Request};
 use crate::evidence::Outcome;
 
+pub use kept::Kept;
 pub(crate) use writer::{length, lines};
 
 /// Where the balancer listens, and how to speak TLS to it.

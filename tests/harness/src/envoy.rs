@@ -161,6 +161,17 @@ pub fn without_tls(bootstrap: &mut Value) {
     });
 }
 
+/// The same routes and clusters, and nothing that only the filter needs: neither its log nor the fields
+/// that Envoy adds for it.
+pub fn without_filter(bootstrap: &mut Value) {
+    each(bootstrap, &mut |object| {
+        object.remove("upstream_log");
+        if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
+            filters.retain(|filter| filter.pointer("/typed_config/extension_config").is_none());
+        }
+    });
+}
+
 /// Applies a change to every object of a configuration.
 pub fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
     match value {

@@ -10,6 +10,7 @@
 //! The format of a case is described in `tests/cases/README.md`; `case` is its parser.
 
 pub mod case;
+pub mod chaos;
 pub mod check;
 pub mod client;
 pub mod corpus;

@@ -1,6 +1,9 @@
-//! A small load generator: one request over and over on a few kept-alive connections.
+//! A small load generator: one request over and over on a few kept-alive connections. Only the answer
+//! that was asked for counts.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -8,81 +11,159 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+/// A request, and the one answer that counts.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The request as it stands on the wire (HTTP/1.1, kept alive).
+    pub request: Vec<u8>,
+    /// The status of its answer.
+    pub status: u16,
+    /// The content of its answer, if that matters.
+    pub body: Option<Vec<u8>>,
+}
+
+/// How long, and how often at most, requests are sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// No request begins later than this.
+    pub span: Duration,
+    /// No more requests than this.
+    pub requests: u64,
+}
+
 /// What came of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Load {
-    /// Whole answers with the expected status.
+    /// Whole answers, as asked for.
     pub answers: u64,
     /// All else.
     pub failures: u64,
+    /// One of the failures.
+    pub fault: Option<String>,
+    /// Microseconds from the beginning of each request to the end of its answer.
+    pub latencies: Vec<u32>,
 }
 
-/// Sends `request` (HTTP/1.1, kept alive) on so many connections for so long; an answer counts when
-/// it is a 200 with a content-length and came whole.
+impl Load {
+    fn failed(fault: impl std::fmt::Display) -> Self {
+        Self { failures: 1, fault: Some(fault.to_string()), ..Self::default() }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.answers += other.answers;
+        self.failures += other.failures;
+        self.fault = self.fault.take().or(other.fault);
+        self.latencies.extend(other.latencies);
+    }
+}
+
+/// Sends `request` on so many connections for so long; an answer counts when it is a 200 with a
+/// content-length and came whole.
 pub async fn load(address: SocketAddr, request: &[u8], connections: usize, span: Duration) -> Load {
-    let until = Instant::now() + span;
+    let ask = Ask { request: request.to_vec(), status: 200, body: None };
+    run(address, &ask, connections, Bounds { span, requests: u64::MAX }).await
+}
+
+/// Asks over and over, on so many kept-alive connections at once.
+pub async fn run(address: SocketAddr, ask: &Ask, connections: usize, bounds: Bounds) -> Load {
+    let until = Instant::now() + bounds.span;
+    let ask = Arc::new(ask.clone());
+    let left = Arc::new(AtomicU64::new(bounds.requests));
     let mut clients = JoinSet::new();
     for _ in 0..connections {
-        let request = request.to_vec();
-        clients.spawn(async move { client(address, &request, until).await });
+        let (ask, left) = (Arc::clone(&ask), Arc::clone(&left));
+        clients.spawn(async move { client(address, &ask, until, &left).await });
     }
     let mut sum = Load::default();
     while let Some(done) = clients.join_next().await {
-        let done = done.unwrap_or(Load { answers: 0, failures: 1 });
-        sum.answers += done.answers;
-        sum.failures += done.failures;
+        sum.add(done.unwrap_or_else(Load::failed));
     }
     sum
 }
 
-async fn client(address: SocketAddr, request: &[u8], until: Instant) -> Load {
+/// Asks once, on a connection of its own.
+///
+/// # Errors
+/// When the answer is another one, or none comes within a minute.
+pub fn once(address: SocketAddr, ask: &Ask) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let bounds = Bounds { span: Duration::from_secs(60), requests: 1 };
+    let load = runtime.map_err(|error| error.to_string())?.block_on(run(address, ask, 1, bounds));
+    load.fault.map_or(Ok(()), Err)
+}
+
+async fn client(address: SocketAddr, ask: &Ask, until: Instant, left: &AtomicU64) -> Load {
     let mut load = Load::default();
-    let Ok(mut stream) = TcpStream::connect(address).await else {
-        return Load { answers: 0, failures: 1 };
+    let mut stream = match TcpStream::connect(address).await {
+        Ok(stream) => stream,
+        Err(error) => return Load::failed(error),
     };
     let _ = stream.set_nodelay(true);
     let mut buffer = Vec::with_capacity(128 * 1024);
-    while Instant::now() < until {
+    let mut begun = Instant::now();
+    let take = |left: u64| left.checked_sub(1);
+    while begun < until && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let exchange = async {
-            stream.write_all(request).await.ok()?;
-            answer(&mut stream, &mut buffer).await
+            stream.write_all(&ask.request).await.map_err(|error| error.to_string())?;
+            let head = read(&mut stream, &mut buffer).await.ok_or("no whole answer")?;
+            ask.judge(&buffer, head)
         };
-        match timeout_at(until + Duration::from_secs(5), exchange).await {
-            Ok(Some(())) => load.answers += 1,
-            _ => {
-                load.failures += 1;
+        let outcome = timeout_at(until + Duration::from_secs(5), exchange).await;
+        let ended = Instant::now();
+        match outcome.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
+            Ok(()) => load.answers += 1,
+            Err(fault) => {
+                load.add(Load::failed(fault));
                 return load;
             }
         }
+        load.latencies.push(u32::try_from((ended - begun).as_micros()).unwrap_or(u32::MAX));
+        begun = ended;
     }
     load
 }
 
-/// Reads one answer whole, which must be a 200.
-async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
-    read(stream, buffer).await?;
-    buffer.starts_with(b"HTTP/1.1 200").then_some(())
+impl Ask {
+    fn judge(&self, answer: &[u8], head: usize) -> Result<(), String> {
+        let status = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+        if !answer.starts_with(b"HTTP/1.1 ") || status != Some(self.status) {
+            let line = answer.split(|byte| *byte == b'\r').next().unwrap_or_default();
+            return Err(format!("{} in place of {}", String::from_utf8_lossy(line), self.status));
+        }
+        match (&self.body, answer.get(head..)) {
+            (Some(body), Some(found)) if body != found => Err("another content".to_owned()),
+            _ => Ok(()),
+        }
+    }
 }
 
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
+/// Reads one answer whole; where its head ends.
+async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<usize> {
     buffer.clear();
-    let head = loop {
+    let (head, length) = loop {
         if stream.read_buf(buffer).await.ok()? == 0 {
             return None;
         }
-        if let Some(at) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-            break at + 4;
+        if let Some(found) = head(buffer) {
+            break found;
         }
     };
-    let text = std::str::from_utf8(buffer.get(..head)?).ok()?.to_ascii_lowercase();
-    let length = text.lines().find_map(|line| line.strip_prefix("content-length: "))?;
-    let whole = head + length.trim().parse::<usize>().ok()?;
+    let whole = head + length?;
     while buffer.len() < whole {
         if stream.read_buf(buffer).await.ok()? == 0 {
             return None;
         }
     }
-    (buffer.len() == whole).then_some(())
+    (buffer.len() == whole).then_some(head)
+}
+
+/// Where the head ends, once it is whole, and the content-length.
+fn head(buffer: &[u8]) -> Option<(usize, Option<usize>)> {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut fields);
+    let Ok(httparse::Status::Complete(head)) = response.parse(buffer) else { return None };
+    let length = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case("content-length"));
+    Some((head, length.and_then(|length| std::str::from_utf8(length.value).ok()?.parse().ok())))
 }
 
 /// Sends requests one after another on one connection; the answers, as far as they come.

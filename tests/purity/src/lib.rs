@@ -5,8 +5,9 @@ use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::exchange::{Action, Event, Exchange, ResponseHead};
 use messageweave_lb::policy::failure::FailureClass;
 use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::health::accept::Form;
 use messageweave_lb::policy::health::{HealthCache, Step, Verdict};
-use messageweave_lb::policy::reply::Reply;
+use messageweave_lb::policy::limit::limiter::Limiter;
 use messageweave_lb::policy::settings::Settings;
 use messageweave_lb::policy::time::Millis;
 use messageweave_lb::policy::upgrade::Scheme;
@@ -23,10 +24,12 @@ pub extern "C" fn drive(now: u64, dice: u64) -> u32 {
         scheme: black_box(Some(Scheme::Https)),
         authority: black_box(Some("lb.example")),
         headers: Headers::new(black_box(Vec::new())),
+        peer: black_box(None),
     };
-    match admit(&settings, head) {
+    let mut limiter = Limiter::new([dice, now], settings.max_entries());
+    match admit(&settings, head).counted(|gate| limiter.count(gate, Millis(now))) {
         Decision::Reply(reply) => reply.status.into(),
-        Decision::Health => health(&settings, Millis(now)),
+        Decision::Health(form) => health(&settings, form, Millis(now)),
         Decision::Forward(plan) => match Exchange::start(*plan, Millis(now), dice) {
             Some((exchange, action)) => run(exchange, &action, Millis(now)),
             None => 0,
@@ -34,14 +37,14 @@ pub extern "C" fn drive(now: u64, dice: u64) -> u32 {
     }
 }
 
-fn health(settings: &Settings, now: Millis) -> u32 {
+fn health(settings: &Settings, form: Form, now: Millis) -> u32 {
     let mut cache = HealthCache::new();
     if let Step::Probe(places) = cache.step(settings, now, now) {
         for index in places {
             cache.record(index, Verdict::DOWN, now);
         }
     }
-    u32::try_from(cache.view(settings).body.len()).unwrap_or(u32::MAX)
+    u32::try_from(cache.view(settings, form).body.len()).unwrap_or(u32::MAX)
 }
 
 fn run(mut exchange: Exchange<'_>, first: &Action<'_>, now: Millis) -> u32 {
@@ -75,7 +78,6 @@ fn status_of(action: &Action<'_>) -> u32 {
         Action::Send => 1,
         Action::Wait(_) => 2,
         Action::Answer(answer) => answer.status.into(),
-        Action::Exhausted(exhausted) => Reply::exhausted(exhausted).status.into(),
-        Action::Refuse(reply) => reply.status.into(),
+        Action::Exhausted(_, reply) | Action::Refuse(reply) => reply.status.into(),
     }
 }

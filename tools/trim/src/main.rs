@@ -2,7 +2,8 @@
 //!
 //! usage: messageweave-lb-trim IN OUT EXPORT...
 //!
-//! Only the named exports stay, each of which must be there. A library that exports every callback
+//! Only the named exports stay, each of which must be there; `NAME=FUNCTION` exports another function
+//! under the name. A library that exports every callback
 //! of an ABI makes its host call them all, several for each request; and a linker that was told to
 //! export them keeps the code.
 
@@ -28,18 +29,21 @@ fn main() -> ExitCode {
 
 fn trim(input: &str, output: &str, exports: &[String]) -> Result<(), String> {
     let mut module = Module::from_file(input).map_err(|error| format!("{input}: {error:#}"))?;
+    let mut wanted = Vec::new();
     for export in exports {
-        if !module.exports.iter().any(|known| known.name == *export) {
-            return Err(format!("{input} has no export {export}"));
+        let (name, function) = export.split_once('=').unwrap_or((export, export));
+        let Some(found) = module.exports.iter().find(|known| known.name == function) else {
+            return Err(format!("{input} has no export {function}"));
+        };
+        wanted.push((found.id(), name.to_owned()));
+    }
+    let all: Vec<_> = module.exports.iter().map(|known| known.id()).collect();
+    for export in all {
+        match wanted.iter().find(|(id, _)| *id == export) {
+            Some((_, name)) => module.exports.get_mut(export).name.clone_from(name),
+            None => module.exports.delete(export),
         }
     }
-    let unwanted: Vec<_> = module
-        .exports
-        .iter()
-        .filter(|known| !exports.contains(&known.name))
-        .map(|known| known.id())
-        .collect();
-    unwanted.into_iter().for_each(|export| module.exports.delete(export));
     gc::run(&mut module);
     module.emit_wasm_file(output).map_err(|error| format!("{output}: {error:#}"))
 }

@@ -1,7 +1,7 @@
 //! One request as a task of a shared instance.
 
 use http::{Request, Response};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use wasmtime::AsContextMut;
 use wasmtime::component::{Accessor, Resource};
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
@@ -10,6 +10,7 @@ use wasmtime_wasi_http::p3::{self, bindings::Service as Guest};
 use wasmtime_wasi_http::{FieldMap, WasiBody, WasiHttpView};
 
 use super::State;
+use super::client::Present;
 use super::worker::Place;
 use crate::instance::request_body::RequestBody;
 use crate::instance::response_body::InstanceLife;
@@ -18,8 +19,7 @@ use crate::instance::response_body::InstanceLife;
 pub(super) struct Call {
     pub(super) scheme: Scheme,
     pub(super) request: Request<RequestBody>,
-    /// Its sender goes when the client does.
-    pub(super) client: watch::Receiver<()>,
+    pub(super) client: Present,
     /// Its sender goes with the answer's body.
     pub(super) delivered: oneshot::Receiver<()>,
     pub(super) answer: oneshot::Sender<Result<Answered, ErrorCode>>,
@@ -42,7 +42,7 @@ impl Call {
         life: InstanceLife,
     ) -> wasmtime::Result<()> {
         let Self { scheme, request, client, delivered, answer, place } = self;
-        if client.has_changed().is_err() {
+        if client.client.has_changed().is_err() {
             return Ok(());
         }
         let handle = guest.wasi_http_handler().func_handle();

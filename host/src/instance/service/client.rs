@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
+use std::sync::Arc;
 
 use messageweave_lb::cancellation::CLIENT_GONE;
 use tokio::sync::watch;
@@ -16,13 +17,23 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView, WasiHttpView};
 
 use super::State;
+use crate::instance::answer::Client;
+use crate::record::Record;
 
-/// Who is still there, by the task that works for them. A client is gone once its sender is.
+/// Who is still there, by the task that works for them.
 #[derive(Default)]
-pub(in crate::instance) struct Departures(BTreeMap<GuestTaskId, watch::Receiver<()>>);
+pub(in crate::instance) struct Departures(BTreeMap<GuestTaskId, Present>);
+
+/// A client of a shared instance, as the instance knows it.
+#[derive(Clone)]
+pub(super) struct Present {
+    /// Its sender goes when the client does.
+    pub(super) client: watch::Receiver<()>,
+    pub(super) record: Option<Arc<Record>>,
+}
 
 impl Departures {
-    pub(super) fn watch(&mut self, task: GuestTaskId, client: watch::Receiver<()>) {
+    pub(super) fn watch(&mut self, task: GuestTaskId, client: Present) {
         self.0.insert(task, client);
     }
 
@@ -47,17 +58,20 @@ impl HostWithStore<State> for WatchedClient {
         request: Resource<Request>,
     ) -> Result<Resource<Response>, TrappableError<ErrorCode>> {
         let client = client_of_caller(store).map_err(TrappableError::trap)?;
+        let (client, record) = client.map(|present| (present.client, present.record)).unzip();
         let http = store.with_getter::<WasiHttp>(State::http);
+        let sent = Client { connection: None, record: record.flatten() }
+            .served(<WasiHttp as HostWithStore<State>>::send(&http, request));
         tokio::select! {
             biased;
             () = departure(client) => Err(ErrorCode::InternalError(Some(CLIENT_GONE.to_owned())).into()),
-            answer = <WasiHttp as HostWithStore<State>>::send(&http, request) => answer,
+            answer = sent => answer,
         }
     }
 }
 
 /// The client for whom the calling task works; nobody once it has got its answer.
-fn client_of_caller(store: &Accessor<State, WatchedClient>) -> wasmtime::Result<Option<watch::Receiver<()>>> {
+fn client_of_caller(store: &Accessor<State, WatchedClient>) -> wasmtime::Result<Option<Present>> {
     store.with(|mut access| {
         let task = access.as_context_mut().async_call_stack()?.last();
         let departures = &access.data_mut().departures().0;

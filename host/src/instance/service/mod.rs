@@ -16,7 +16,7 @@ use wasmtime_wasi_http::p3::bindings::http::types;
 use wasmtime_wasi_http::p3::bindings::{Service as Guest, ServicePre};
 use wasmtime_wasi_http::{WasiHttp, WasiHttpView};
 
-use super::answer::Fault;
+use super::answer::{Client, Fault};
 use super::request_body::RequestBody;
 use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
 use super::state::State;
@@ -24,6 +24,7 @@ use crate::environment::Variables;
 use crate::upstream::Upstream;
 use call::{Answered, Call};
 pub(super) use client::Departures;
+use client::Present;
 use worker::Worker;
 
 /// The compiled component, ready to be instantiated; the same for every configuration.
@@ -65,8 +66,20 @@ impl Template {
         let state = State::new(&self.variables, self.upstream.clone(), self.engine.memory);
         let mut store = Store::new(self.engine.pre.engine(), state);
         store.limiter(|state| state.limits());
+        lift_limits_on_handles(&mut store);
         let guest = self.engine.pre.instantiate_async(&mut store).await?;
         Ok((store, guest))
+    }
+}
+
+/// By default wasmtime traps a store that has 100 000 handles alive, and a request with an upload takes
+/// a dozen. Here the requests of all connections may meet in one store: what bounds them is its
+/// linear memory.
+fn lift_limits_on_handles(store: &mut Store<State>) {
+    store.set_max_component_handles(usize::MAX);
+    store.data_mut().table().set_max_capacity(usize::MAX);
+    if let Some(table) = store.concurrent_resource_table() {
+        table.set_max_capacity(usize::MAX);
     }
 }
 
@@ -85,19 +98,21 @@ impl Service {
         made.map(drop).map_err(|error| format!("--component: {error:#}"))
     }
 
-    /// Hands a request to the instance that has the most room. Dropping this future takes the
+    /// Hands a request to the instance that has the fewest. Dropping this future takes the
     /// requests to origins along; dropping the answer's body ends that of its origin.
     pub(crate) async fn answer(
         &self,
         scheme: Scheme,
-        request: Request<RequestBody>,
+        mut request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, Fault> {
         let (method, version) = (request.method().clone(), request.version());
+        let Client { record, .. } = Client::of(&mut request);
         let (_here, client) = watch::channel(());
+        let client = Present { client, record };
         let (delivered_sender, delivered) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let worker = self.workers.iter().max_by_key(|worker| worker.room()).ok_or(Fault)?;
-        let place = worker.place().await.ok_or(Fault)?;
+        let worker = self.workers.iter().min_by_key(|worker| worker.load()).ok_or(Fault)?;
+        let place = worker.place();
         worker.hand(Call { scheme, request, client, delivered, answer, place });
         match answered.await {
             Ok(Ok(Answered { response, life })) => {

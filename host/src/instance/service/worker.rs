@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use wasmtime::component::Accessor;
 use wasmtime_wasi_http::p3::bindings::Service as Guest;
 
@@ -15,35 +15,32 @@ use super::{State, Template};
 use crate::instance::answer::report;
 use crate::instance::response_body::InstanceLife;
 
-/// Requests at once in one instance; further ones wait. wasmtime lets a store have 100 000 handles,
-/// and traps beyond: a request with an upload takes a dozen.
-const REQUESTS: usize = 5000;
-
 /// Where requests for one instance are handed in. Dropping it ends the instance, once that has
 /// finished what it has.
 pub(super) struct Worker {
     calls: mpsc::UnboundedSender<Call>,
-    places: Arc<Semaphore>,
+    load: Arc<()>,
 }
 
-/// A request's place in an instance.
-pub(super) type Place = OwnedSemaphorePermit;
+/// Counts as one request in the load of an instance for as long as it lives.
+pub(super) struct Place {
+    _load: Arc<()>,
+}
 
 impl Worker {
     pub(super) fn start(template: Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
         tokio::spawn(run(template, queue));
-        Self { calls, places: Arc::new(Semaphore::new(REQUESTS)) }
+        Self { calls, load: Arc::default() }
     }
 
-    /// How many more requests find a place at once.
-    pub(super) fn room(&self) -> usize {
-        self.places.available_permits()
+    /// How many requests the instance has.
+    pub(super) fn load(&self) -> usize {
+        Arc::strong_count(&self.load)
     }
 
-    /// A place, as soon as there is one.
-    pub(super) async fn place(&self) -> Option<Place> {
-        Arc::clone(&self.places).acquire_owned().await.ok()
+    pub(super) fn place(&self) -> Place {
+        Place { _load: Arc::clone(&self.load) }
     }
 
     pub(super) fn hand(&self, call: Call) {

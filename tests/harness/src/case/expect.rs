@@ -20,6 +20,9 @@ pub struct Answer {
     pub headers: Vec<HeaderField>,
     /// All header lines that are not the host's own (framing, `date`, `via`).
     pub exact_headers: Option<Vec<HeaderField>>,
+    /// Names that must occur, once, whatever the value.
+    #[serde(default)]
+    pub present: Vec<String>,
     /// Names that must not occur.
     #[serde(default)]
     pub absent: Vec<String>,

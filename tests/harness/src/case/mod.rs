@@ -51,6 +51,9 @@ pub struct Step {
     /// Time to pass before the request is sent.
     #[serde(default)]
     pub after_ms: u64,
+    /// By how much the clock of the day steps first, forward or back; only a virtual one does.
+    #[serde(default)]
+    pub clock_ms: i64,
     /// Sent together with the step before it instead of after its answer.
     #[serde(default)]
     pub with_previous: bool,

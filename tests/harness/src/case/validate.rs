@@ -17,6 +17,7 @@ const VARIABLES: &[&str] = &[
     "LB_TRUST_FORWARDED_PROTO",
     "LB_REPLAY_MAX_BYTES",
     "LB_POLICY_JSON",
+    "LB_ENV",
 ];
 
 pub(super) fn validate(case: &Case) -> Result<(), String> {

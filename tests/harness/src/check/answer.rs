@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::lines::{absent, exact, required};
+use super::lines::{absent, exact, present, required};
 use crate::case::{Answer, Arrival, Ends, Within};
 use crate::evidence::{Content, Outcome, Received};
 
@@ -33,6 +33,7 @@ fn answer_faults(expected: &Answer, got: &Received) -> Vec<String> {
     if let Some(lines) = &expected.exact_headers {
         faults.extend(exact(lines, &got.headers, HOSTS_OWN));
     }
+    faults.extend(present(&expected.present, &got.headers));
     faults.extend(absent(&expected.absent, &got.headers));
     faults.extend(expected.fill_fields.and_then(|count| fill_fault(count, got)));
     faults.extend(ends_fault(expected, got));

@@ -24,6 +24,12 @@ pub(super) fn exact(expected: &[HeaderField], got: &[Line], free: &[&str]) -> Ve
     faults
 }
 
+pub(super) fn present(names: &[String], got: &[Line]) -> Vec<String> {
+    let once = |name: &&String| got.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)).count() == 1;
+    let missing = names.iter().filter(|name| !once(name));
+    missing.map(|name| format!("header {name} must be present once")).collect()
+}
+
 pub(super) fn absent(names: &[String], got: &[Line]) -> Vec<String> {
     let present = |name: &&String| got.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     names.iter().filter(present).map(|name| format!("header {name} must be absent")).collect()

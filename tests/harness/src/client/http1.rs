@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use socket2::Socket;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::Instant;
 
 use super::reader::Reader;
 use super::writer::{Sent, write};
 use crate::case::Request;
-use crate::evidence::Outcome;
+use crate::evidence::{Line, Outcome, Received};
 
 pub(super) async fn send(
     io: impl AsyncRead + AsyncWrite + Unpin,
@@ -39,4 +39,42 @@ pub(super) async fn send(
         let _ = writer.shutdown().await;
     }
     Outcome::Gone
+}
+
+/// A connection that serves one request after another.
+pub(super) struct Session<IO> {
+    reader: Reader<ReadHalf<IO>>,
+    writer: WriteHalf<IO>,
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> Session<IO> {
+    pub(super) fn open(io: IO) -> Self {
+        let (reader, writer) = tokio::io::split(io);
+        Self { reader: Reader::new(reader, Instant::now()), writer }
+    }
+
+    /// Sends a request; says besides whether the connection can take another.
+    pub(super) async fn send(&mut self, request: &Request, begun: Instant) -> (Outcome, bool) {
+        self.reader.begin(begun);
+        let answer = self.reader.answer(&request.method);
+        let sending = write(&mut self.writer, request);
+        tokio::pin!(answer, sending);
+        let (outcome, sent) = tokio::select! {
+            biased;
+            sent = &mut sending => (answer.await, sent.is_ok()),
+            outcome = &mut answer => (outcome, false),
+        };
+        let reusable = sent && matches!(&outcome, Outcome::Answer(answer) if answer.stays());
+        (outcome, reusable)
+    }
+}
+
+impl Received {
+    /// Whether the connection may be used again (RFC 9112 section 9.6).
+    fn stays(&self) -> bool {
+        let closes = |(name, value): &Line| name == "connection" && value.eq_ignore_ascii_case(b"close");
+        let framed = |(name, _): &Line| name == "content-length" || name == "transfer-encoding";
+        let ends = matches!(self.status, 204 | 304) || self.headers.iter().any(framed);
+        self.broken.is_none() && ends && !self.headers.iter().any(closes)
+    }
 }

@@ -4,11 +4,12 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::client::ResponseFuture;
+use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{HeaderName, HeaderValue};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::since;
@@ -30,19 +31,7 @@ pub(super) async fn send(
         Ok(pair) => pair,
         Err(error) => return Outcome::Refused(error.to_string()),
     };
-    let exchange = async {
-        let (answer, mut stream) = match client.send_request(head, request.body.is_none()) {
-            Ok(pair) => pair,
-            Err(error) => return Outcome::Unplayable(error.to_string()),
-        };
-        let answer = receive(answer, begun);
-        let upload = write(&mut stream, request.body.as_ref());
-        tokio::pin!(answer, upload);
-        tokio::select! {
-            outcome = &mut answer => outcome,
-            left = &mut upload => if left { Outcome::Gone } else { answer.await },
-        }
-    };
+    let exchange = exchange(&mut client, head, request, begun);
     tokio::pin!(exchange);
     let outcome = tokio::select! {
         outcome = &mut exchange => outcome,
@@ -53,6 +42,57 @@ pub(super) async fn send(
         let _ = timeout(Duration::from_millis(100), connection).await;
     }
     outcome
+}
+
+async fn exchange(
+    client: &mut SendRequest<Bytes>,
+    head: http::Request<()>,
+    request: &Request,
+    begun: Instant,
+) -> Outcome {
+    let (answer, mut stream) = match client.send_request(head, request.body.is_none()) {
+        Ok(pair) => pair,
+        Err(error) => return Outcome::Unplayable(error.to_string()),
+    };
+    let answer = receive(answer, begun);
+    let upload = write(&mut stream, request.body.as_ref());
+    tokio::pin!(answer, upload);
+    tokio::select! {
+        outcome = &mut answer => outcome,
+        left = &mut upload => if left { Outcome::Gone } else { answer.await },
+    }
+}
+
+/// A connection that serves one request after another.
+pub(super) struct Session {
+    client: SendRequest<Bytes>,
+    _driver: JoinSet<()>,
+}
+
+impl Session {
+    pub(super) async fn open(
+        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<Self, String> {
+        let (client, connection) = h2::client::handshake(io).await.map_err(|error| error.to_string())?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async { drop(connection.await) });
+        Ok(Self { client, _driver: driver })
+    }
+
+    /// Sends a request; says besides whether the connection can take another.
+    pub(super) async fn send(&mut self, request: &Request, begun: Instant) -> (Outcome, bool) {
+        let head = match head(request) {
+            Ok(head) => head,
+            Err(fault) => return (Outcome::Unplayable(fault), false),
+        };
+        let outcome = match poll_fn(|cx| self.client.poll_ready(cx)).await {
+            Ok(()) => exchange(&mut self.client, head, request, begun).await,
+            Err(error) => Outcome::Refused(error.to_string()),
+        };
+        // A stream that broke leaves the connection whole; if not, the next request would tell late.
+        let whole = matches!(&outcome, Outcome::Answer(answer) if answer.broken.is_none());
+        (outcome, whole)
+    }
 }
 
 fn head(request: &Request) -> Result<http::Request<()>, String> {

@@ -29,6 +29,11 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         Self { io, buffer: Vec::new(), begun, end: String::new() }
     }
 
+    /// Times count from here on.
+    pub(super) fn begin(&mut self, begun: Instant) {
+        self.begun = begun;
+    }
+
     pub(super) async fn answer(&mut self, method: &str) -> Outcome {
         let mut received = loop {
             match self.head().await {

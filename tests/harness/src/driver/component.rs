@@ -1,6 +1,7 @@
 //! A module in its host, one process per case, over real TLS sockets: a component in the native host, or
 //! the filter in Envoy.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::case::{Case, Protocol};
 use crate::check::differences;
 use crate::client::{BALANCER, Target};
 use crate::evidence::Evidence;
-use crate::origin::{CertificateAuthority, Network};
+use crate::origin::{CertificateAuthority, Network, Resolve};
 
 /// The drivers `component`, `service` and `envoy`.
 pub struct Component {
@@ -81,6 +82,12 @@ impl Component {
     /// How the host is started for a case whose origins run.
     #[must_use]
     pub fn launch(&self, case: &Case, network: &Network) -> Launch {
+        self.launch_with(case.env.clone(), &network.resolves)
+    }
+
+    /// How the host is started with these variables, where these names lead there.
+    #[must_use]
+    pub fn launch_with(&self, mut environment: BTreeMap<String, String>, resolves: &[Resolve]) -> Launch {
         let file = |name: &str| self.folder.join(name).display().to_string();
         let (command, module) = self.world.command();
         let mut arguments: Vec<String> = [command, "--listen", "127.0.0.1:0"].map(str::to_owned).into();
@@ -92,12 +99,12 @@ impl Component {
         ] {
             arguments.extend([flag.to_owned(), value]);
         }
-        for resolve in &network.resolves {
+        for resolve in resolves {
             let rule = format!("{}:{}={}", resolve.host, resolve.port, resolve.address);
             arguments.extend(["--resolve".to_owned(), rule]);
         }
         arguments.extend_from_slice(&self.more);
-        let (binary, mut environment) = (self.binary.clone(), case.env.clone());
+        let binary = self.binary.clone();
         if self.world == World::Envoy {
             envoy::adapt(&mut arguments, &mut environment);
         }

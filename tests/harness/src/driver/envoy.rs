@@ -31,8 +31,8 @@ pub(super) fn adapt(arguments: &mut Vec<String>, environment: &mut BTreeMap<Stri
 
 /// What the filter logs stands behind Envoy's own words.
 pub(super) fn logged(line: &str) -> Option<&str> {
-    let events = ["attempt failed: ", "all backends failed: ", "misconfigured: "];
-    let (_, rest) = line.split_once("wasm log ")?.1.split_once("messageweave-lb: ")?;
+    let events = ["attempt failed: ", "all backends failed: ", "misconfigured: ", "rate limits are off: "];
+    let (_, rest) = line.split_once("wasm log ")?.1.split_once(": ")?;
     rest.get(events.iter().filter_map(|event| rest.find(event)).min()?..)
 }
 

@@ -1,7 +1,7 @@
 //! Connections to a mock origin: accepted, broken if the script says so, else served.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::ServerConfig;
@@ -12,15 +12,15 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::{CertificateAuthority, Recorder, Script, http1, http2};
-use crate::case::{ConnectionFault, Origin, Protocol, Turn};
+use super::{Behaviour, CertificateAuthority, Recorder, http1, http2};
+use crate::case::{ConnectionFault, Protocol, Turn};
 
 /// What all connections to one mock origin share.
 pub(super) struct Listening {
     pub(super) url: String,
     name: String,
     version: Protocol,
-    script: Arc<Mutex<Script>>,
+    behaviour: Arc<dyn Behaviour>,
     pub(super) recorder: Arc<Recorder>,
     tls: Arc<ServerConfig>,
     bad: BTreeMap<u8, Arc<ServerConfig>>,
@@ -28,40 +28,32 @@ pub(super) struct Listening {
 
 impl Listening {
     pub(super) fn new(
-        origin: &Origin,
+        url: &str,
+        version: Protocol,
+        faults: &[ConnectionFault],
         authority: &CertificateAuthority,
-        script: Arc<Mutex<Script>>,
+        behaviour: Arc<dyn Behaviour>,
         recorder: Arc<Recorder>,
     ) -> Result<Self, String> {
-        let name = url::Url::parse(&origin.url)
+        let name = url::Url::parse(url)
             .ok()
             .and_then(|url| url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned()))
             .ok_or("an origin without a host")?;
         let mut bad = BTreeMap::new();
-        for fault in origin.script.iter().filter_map(|turn| turn.connection) {
-            if bad_certificate(fault) {
-                bad.insert(fault as u8, authority.server(&name, origin.version, Some(fault))?);
-            }
+        for fault in faults.iter().copied().filter(|fault| bad_certificate(*fault)) {
+            bad.insert(fault as u8, authority.server(&name, version, Some(fault))?);
         }
-        let tls = authority.server(&name, origin.version, None)?;
-        let (url, version) = (origin.url.clone(), origin.version);
-        Ok(Self { url, name, version, script, recorder, tls, bad })
+        let tls = authority.server(&name, version, None)?;
+        Ok(Self { url: url.to_owned(), name, version, behaviour, recorder, tls, bad })
     }
 
     /// The turn for a request, and whether the connection has to end after it.
-    pub(super) fn turn(&self) -> Option<(Turn, bool)> {
-        let mut script = self.script();
-        let turn = script.request()?;
-        let closes = turn.close.is_some() || script.wants_new_connection();
-        Some((turn, closes))
+    pub(super) fn turn(&self, target: &[u8]) -> Option<(Turn, bool)> {
+        self.behaviour.request(target)
     }
 
     pub(super) fn complain(&self, text: &str) {
         self.recorder.complain(&self.url, text);
-    }
-
-    fn script(&self) -> MutexGuard<'_, Script> {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// RFC 6066 section 3: the name is sent, an IP literal never is.
@@ -97,7 +89,7 @@ pub(super) async fn accept(listener: TcpListener, listening: Arc<Listening>) {
 async fn connection(tcp: TcpStream, listening: Arc<Listening>) {
     listening.recorder.contact(&listening.url);
     let _ = tcp.set_nodelay(true);
-    let fault = listening.script().connection_fault();
+    let fault = listening.behaviour.connection();
     match fault {
         None => serve(tcp, &listening).await,
         Some(ConnectionFault::Reset) => reset(&tcp),

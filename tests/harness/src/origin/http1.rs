@@ -61,6 +61,7 @@ async fn exchange(head: Head, incoming: &mut Incoming, writer: &mut Writer, list
         }
     };
     let progress = if body.is_done() { Progress::Complete } else { Progress::Open };
+    let turn = listening.turn(&head.target);
     let number = listening.recorder.begin(Recorded {
         origin: listening.url.clone(),
         method: head.method,
@@ -71,7 +72,7 @@ async fn exchange(head: Head, incoming: &mut Incoming, writer: &mut Writer, list
         progress,
         abandoned: false,
     });
-    let Some((turn, closes)) = listening.turn() else {
+    let Some((turn, closes)) = turn else {
         listening.complain("a request beyond the script");
         return After::Close;
     };

@@ -87,10 +87,12 @@ async fn stream(
         SeenFraming::Chunked
     };
     let progress = if body.is_end_stream() { Progress::Complete } else { Progress::Open };
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let turn = listening.turn(target.as_bytes());
     let number = listening.recorder.begin(Recorded {
         origin: listening.url.clone(),
         method: head.method.to_string(),
-        target: head.uri.path_and_query().map_or("", |target| target.as_str()).into(),
+        target: target.into(),
         headers,
         framing,
         body: Content::default(),
@@ -98,7 +100,7 @@ async fn stream(
         abandoned: false,
     });
     let mut abandoned = Abandoned { number, listening: &listening, armed: true };
-    let Some((turn, closes)) = listening.turn() else {
+    let Some((turn, closes)) = turn else {
         listening.complain("a request beyond the script");
         abandoned.armed = false;
         let _ = fatal.send(Fatal::Close);

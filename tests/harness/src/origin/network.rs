@@ -36,7 +36,7 @@ pub struct Network {
 }
 
 /// A multicast address: connecting a stream to it is `ENETUNREACH` at once, and no packet leaves.
-const UNREACHABLE: ([u8; 4], u16) = ([224, 0, 0, 1], 9);
+pub(crate) const UNREACHABLE: ([u8; 4], u16) = ([224, 0, 0, 1], 9);
 
 impl Network {
     /// Starts the origins of a case.
@@ -93,7 +93,9 @@ impl Network {
         let address = listener.local_addr().map_err(|e| e.to_string())?;
         let script = Arc::new(Mutex::new(Script::new(origin)));
         self.scripts.push((origin.url.clone(), script.clone()));
-        let listening = Listening::new(origin, authority, script, self.recorder.clone())?;
+        let faults: Vec<_> = origin.script.iter().filter_map(|turn| turn.connection).collect();
+        let listening =
+            Listening::new(&origin.url, origin.version, &faults, authority, script, self.recorder.clone())?;
         self.listeners.spawn(accept(listener, Arc::new(listening)));
         Ok(address)
     }
@@ -107,7 +109,7 @@ impl Network {
     }
 }
 
-fn host_and_port(url: &str) -> Result<(String, u16), String> {
+pub(super) fn host_and_port(url: &str) -> Result<(String, u16), String> {
     let url = Url::parse(url).map_err(|error| error.to_string())?;
     let host = url.host_str().ok_or("an origin without a host")?.to_owned();
     Ok((host, url.port_or_known_default().unwrap_or(443)))

@@ -61,8 +61,7 @@ impl<'s> Run<'s> {
                 },
                 Action::Refuse(_) if left => return Ending::Gone,
                 Action::Refuse(reply) => return Ending::Reply(reply, Verdict::DOWN),
-                Action::Exhausted(exhausted) => {
-                    let reply = Reply::exhausted(&exhausted);
+                Action::Exhausted(_, reply) => {
                     return Ending::Reply(reply, verdict.unwrap_or(Verdict::DOWN));
                 }
             };

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, Exchange};
 use messageweave_lb::policy::headers::Headers;
+use messageweave_lb::policy::health::accept::Form;
 use messageweave_lb::policy::health::{Step as Next, Verdict};
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
@@ -21,6 +22,7 @@ use crate::evidence::{Outcome, Received};
 
 pub(super) async fn play(world: &World, step: &Step) -> Outcome {
     sleep(Duration::from_millis(step.after_ms)).await;
+    world.step_clock(step.clock_ms);
     let request = &step.request;
     if request.raw.is_some() {
         return Outcome::Unplayable("the policy has no wire".to_owned());
@@ -41,9 +43,9 @@ async fn answer(world: &World, request: &Request, client: &mut Client) -> Outcom
         Ok(head) => head,
         Err(fault) => return Outcome::Unplayable(fault),
     };
-    let reply = match admit(settings, head) {
+    let reply = match admit(settings, head).counted(|gate| world.count(gate)) {
         Decision::Reply(reply) => reply,
-        Decision::Health => health(world).await,
+        Decision::Health(form) => health(world, form).await,
         Decision::Forward(plan) => {
             let dice = world.dice(&plan);
             let Some((exchange, action)) = Exchange::start(*plan, world.now(), dice) else {
@@ -65,7 +67,7 @@ async fn answer(world: &World, request: &Request, client: &mut Client) -> Outcom
 }
 
 /// The health view: whatever is due is probed at once.
-async fn health(world: &World) -> Reply {
+async fn health(world: &World, form: Form) -> Reply {
     let mut cache = world.health.lock().await;
     let since = world.now();
     // The lock is held throughout: nobody else's probe is ever waited for.
@@ -78,7 +80,7 @@ async fn health(world: &World) -> Reply {
             cache.record(index, verdict, at);
         }
     }
-    cache.view(&world.settings)
+    cache.view(&world.settings, form)
 }
 
 async fn probe(world: &World, index: usize) -> Verdict {
@@ -130,6 +132,7 @@ fn head(request: &Request) -> Result<RequestHead<'_>, String> {
         fields.push(("transfer-encoding".to_owned(), b"chunked".to_vec()));
     }
     Ok(RequestHead {
+        peer: None,
         method: &request.method,
         path_with_query: Some(target),
         scheme: Some(if request.over == Over::Https { Scheme::Https } else { Scheme::Http }),

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use messageweave_lb::policy::health::HealthCache;
+use messageweave_lb::policy::limit::gate::Gate;
+use messageweave_lb::policy::limit::limiter::Limiter;
+use messageweave_lb::policy::limit::window::Hit;
 use messageweave_lb::policy::origin::Origin as Configured;
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::settings::Settings;
@@ -15,12 +18,18 @@ use tokio::time::Instant;
 use crate::case::{Case, Origin};
 use crate::origin::{Recorder, Script};
 
+/// Midnight, so that windows begin with the case.
+const DAWN: Millis = Millis(1_699_920_000_000);
+
 pub(super) struct World {
     pub(super) settings: Settings,
     pub(super) recorder: Rc<Recorder>,
     /// Requests to one instance: who probes, probes alone.
     pub(super) health: Mutex<HealthCache>,
     origins: BTreeMap<String, (Origin, RefCell<Script>)>,
+    limiter: RefCell<Limiter>,
+    /// The time of day when the clock of the case began to run.
+    dawn: Cell<Millis>,
     begun: Instant,
     dice: u64,
     first: RefCell<Option<String>>,
@@ -33,8 +42,12 @@ impl World {
             .origin
             .iter()
             .map(|origin| (origin.url.clone(), (origin.clone(), RefCell::new(Script::new(origin)))));
+        let settings = Settings::from_vars(|name| case.env.get(name).cloned());
+        settings.announce();
         Self {
-            settings: Settings::from_vars(|name| case.env.get(name).cloned()),
+            limiter: RefCell::new(Limiter::new([dice, DAWN.0], settings.max_entries())),
+            dawn: Cell::new(DAWN),
+            settings,
             recorder: Rc::default(),
             health: Mutex::new(HealthCache::new()),
             origins: origins.collect(),
@@ -47,6 +60,14 @@ impl World {
 
     pub(super) fn now(&self) -> Millis {
         Millis(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn count(&self, gate: &Gate<'_>) -> Hit {
+        self.limiter.borrow_mut().count(gate, self.dawn.get() + self.now())
+    }
+
+    pub(super) fn step_clock(&self, by: i64) {
+        self.dawn.set(Millis(self.dawn.get().0.saturating_add_signed(by)));
     }
 
     pub(super) fn at(&self, time: Millis) -> Instant {

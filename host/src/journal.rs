@@ -1,0 +1,155 @@
+//! Standard error, line by line: the host's own lines and the component's, as text or as one JSON
+//! object each (`--log`). A log that nobody takes costs no answer.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
+
+use clap::ValueEnum;
+use messageweave_lb::policy::log_line;
+use serde_json::{Map, Value};
+
+use crate::metrics::Metrics;
+
+/// How lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Standard error is the process's, and so is this.
+static JOURNAL: OnceLock<Journal> = OnceLock::new();
+
+struct Journal {
+    format: LogFormat,
+    /// Counts the failures that the component tells of.
+    metrics: Option<Arc<Metrics>>,
+}
+
+/// Decides, once, how lines are written from now on.
+pub(crate) fn open(format: LogFormat, metrics: Option<Arc<Metrics>>) {
+    // A second time does not come: a process serves once.
+    let _ = JOURNAL.set(Journal { format, metrics });
+}
+
+pub(crate) fn format() -> LogFormat {
+    JOURNAL.get().map_or(LogFormat::Text, |journal| journal.format)
+}
+
+/// How grave a line of the host's own is, in the words of the component's lines.
+#[derive(Clone, Copy)]
+pub(crate) enum Level {
+    Info,
+    Warn,
+    Error,
+}
+
+impl Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Info => "INFO",
+            Self::Warn => "WARN",
+            Self::Error => "ERROR",
+        })
+    }
+}
+
+/// A line of the host's own.
+pub(crate) fn say(level: Level, message: &dyn Display) {
+    write(&match format() {
+        LogFormat::Text => format!("messageweave-lb: {message}\n"),
+        LogFormat::Json => object(&level, &message, Map::new()),
+    });
+}
+
+/// A line of the host's own with further members: `name=value` in a text.
+pub(crate) fn say_with(level: Level, message: &str, members: Map<String, Value>) {
+    write(&match format() {
+        LogFormat::Text => {
+            let pairs = members.iter().map(|(name, value)| format!(" {name}={value}"));
+            format!("messageweave-lb: {message}{}\n", pairs.collect::<String>())
+        }
+        LogFormat::Json => object(&level, &message, members),
+    });
+}
+
+/// Whole lines of the component's.
+pub(crate) fn pass_on(lines: &[u8], sink: &mut impl Write) {
+    let journal = JOURNAL.get();
+    let metrics = journal.and_then(|journal| journal.metrics.as_deref());
+    let as_json = journal.is_some_and(|journal| journal.format == LogFormat::Json);
+    if metrics.is_none() && !as_json {
+        let _ = sink.write_all(lines);
+        return;
+    }
+    for bytes in lines.split_inclusive(|byte| *byte == b'\n') {
+        let text = String::from_utf8_lossy(bytes);
+        let line = log_line::read(&text);
+        let failed = line.and_then(|line| line.attempt).filter(|attempt| attempt.one_of_many);
+        if let (Some(metrics), Some(attempt)) = (metrics, failed) {
+            metrics.failed(attempt.origin, attempt.failure);
+        }
+        let written = if as_json { sink.write_all(to_json(&text).as_bytes()) } else { sink.write_all(bytes) };
+        // Standard error that is gone is no reason to trap the component.
+        let _ = written;
+    }
+}
+
+/// A line of the component's with the fields that it has. What it did not write as a log line, such
+/// as the text of a panic, is a message.
+fn to_json(text: &str) -> String {
+    let Some(line) = log_line::read(text) else {
+        return object(&Level::Info, &text.trim_end_matches('\n'), Map::new());
+    };
+    let mut members = Map::new();
+    if let Some(attempt) = line.attempt {
+        for (name, value) in [
+            ("method", attempt.method),
+            ("path", attempt.path),
+            ("origin", attempt.origin),
+            ("failure", attempt.failure),
+        ] {
+            members.insert(name.to_owned(), value.into());
+        }
+    }
+    object(&line.level, &line.message, members)
+}
+
+fn object(level: &dyn Display, message: &dyn Display, members: Map<String, Value>) -> String {
+    let mut object = Map::new();
+    object.insert("level".to_owned(), level.to_string().into());
+    object.insert("message".to_owned(), message.to_string().into());
+    object.extend(members);
+    Value::Object(object).to_string() + "\n"
+}
+
+/// One write per line, so that lines of several threads do not mix.
+fn write(line: &str) {
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_component_has_its_fields_in_json() {
+        let line = "messageweave-lb: WARN attempt failed: GET /ready https://a.example HTTP 502\n";
+        assert_eq!(
+            to_json(line),
+            "{\"level\":\"WARN\",\"message\":\"attempt failed: GET /ready https://a.example HTTP 502\",\
+             \"method\":\"GET\",\"path\":\"/ready\",\"origin\":\"https://a.example\",\"failure\":\"HTTP 502\"}\n"
+        );
+    }
+
+    #[test]
+    fn any_other_text_is_a_message_on_one_line() {
+        assert_eq!(
+            to_json("thread '<x>' \"panicked\"\r\n"),
+            "{\"level\":\"INFO\",\"message\":\"thread '<x>' \\\"panicked\\\"\\r\"}\n"
+        );
+    }
+}

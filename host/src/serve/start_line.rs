@@ -1,0 +1,69 @@
+//! What is in force, on one line per start and reload. No secret is in it: a certificate and a key are
+//! named by their files, and origins are shown as `check` shows them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use messageweave_lb::policy::settings::Settings;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::ServeArguments;
+use crate::check;
+use crate::instance::Engine;
+use crate::journal::{self, Level, LogFormat};
+
+/// What `check` would print: in JSON its errors alone, for the rest is in the line.
+pub(super) fn report(settings: &Settings) {
+    match journal::format() {
+        LogFormat::Text => eprint!("{}", check::report(settings)),
+        LogFormat::Json => {
+            settings
+                .errors()
+                .iter()
+                .for_each(|error| journal::say(Level::Error, &format_args!("error: {error}")));
+        }
+    }
+}
+
+pub(super) fn members(
+    arguments: &ServeArguments,
+    (file, engine): (&Path, &Engine),
+    addresses: &[SocketAddr],
+    settings: &Settings,
+) -> Map<String, Value> {
+    let mut members = Map::new();
+    let mut tell = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    let shown = |path: &Path| path.display().to_string();
+    tell("version", env!("CARGO_PKG_VERSION").into());
+    tell("component", shown(file).into());
+    tell("wasi_http", engine.world().version().into());
+    tell("listen", addresses.iter().map(ToString::to_string).collect());
+    tell(
+        "cert",
+        arguments.cert.as_deref().map_or_else(|| "localhost, made at start".to_owned(), shown).into(),
+    );
+    tell("ca", arguments.ca.iter().map(|file| shown(file)).collect());
+    tell("demo", arguments.demo.into());
+    tell("log", json!(format!("{:?}", arguments.reports.log).to_ascii_lowercase()));
+    tell("access_log", arguments.reports.access_log.into());
+    tell("metrics", arguments.reports.metrics.map(|address| address.to_string()).into());
+    let limits = &arguments.limits;
+    tell("max_head_bytes", limits.max_head_bytes.into());
+    tell("max_head_fields", limits.max_head_fields.into());
+    tell("head_timeout_ms", limits.head_timeout_ms.get().into());
+    tell("idle_timeout_ms", limits.idle_timeout_ms.get().into());
+    tell("max_connections", limits.max_connections.get().into());
+    tell("instances", limits.instances.into());
+    tell("max_instances", limits.max_instances.into());
+    tell("instance_memory", limits.memory_of(engine.world()).into());
+    tell("origins", settings.origins().iter().map(|origin| origin.as_str()).collect());
+    tell("LB_REQUEST_TIMEOUT_MS", settings.request_timeout.0.into());
+    tell("LB_MAX_ATTEMPTS", settings.max_attempts.into());
+    tell("LB_RECONCILE_TIMEOUT_MS", settings.reconcile_timeout.0.into());
+    tell("LB_WORKER_TIMEOUT_MS", settings.worker_timeout.0.into());
+    tell("LB_HEALTH_TTL_MS", settings.health_ttl.0.into());
+    tell("LB_VERSION", settings.version.clone().into());
+    tell("LB_TRUST_FORWARDED_PROTO", settings.trust_forwarded_proto.into());
+    tell("LB_REPLAY_MAX_BYTES", settings.replay_max_bytes.into());
+    members
+}
