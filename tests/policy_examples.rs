@@ -1,0 +1,267 @@
+//! The policy documents that are shown, and the schema: what they say is what the parser reads.
+
+use jsonschema::Validator;
+use messageweave_lb::policy::document::Policy;
+use messageweave_lb::policy::limit::rule::KeyKind;
+use messageweave_lb::policy::route::{Attempts, Route, Timeout};
+use messageweave_lb::policy::settings::Settings;
+use serde_json::Value;
+
+const MESSAGEWEAVE: &str = include_str!("../examples/messageweave.jsonc");
+const FEEDS: &str = include_str!("../examples/feeds.jsonc");
+const LIMITS: &str = include_str!("../examples/limits.jsonc");
+
+/// As the examples tell their reader to do it.
+fn without_comments(shown: &str) -> String {
+    let lines = shown.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn schema() -> Validator {
+    let schema: Value = serde_json::from_str(include_str!("../examples/policy.schema.json")).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn every_example_is_read_and_fits_the_schema() {
+    let schema = schema();
+    for shown in [MESSAGEWEAVE, FEEDS, LIMITS] {
+        let text = without_comments(shown);
+        assert_eq!(Policy::read(&text).map(|_| ()), Ok(()), "{text}");
+        let faults: Vec<_> = schema
+            .iter_errors(&serde_json::from_str(&text).unwrap())
+            .map(|fault| fault.to_string())
+            .collect();
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+}
+
+#[test]
+fn the_built_in_routes_as_a_document_are_the_built_in_routes() {
+    let shown = Policy::read(&without_comments(MESSAGEWEAVE)).unwrap();
+    let settings = Settings::from_vars(|_| None);
+    // What the built-in long jobs take from variables, the document says itself.
+    let own = |route: &Route| {
+        let mut route = route.clone();
+        route.bounds.timeout = match route.bounds.timeout {
+            Timeout::Reconcile => Timeout::Own(settings.reconcile_timeout),
+            Timeout::Worker => Timeout::Own(settings.worker_timeout),
+            other => other,
+        };
+        route
+    };
+    let built_in: Vec<_> = Policy::built_in().routes.iter().map(own).collect();
+    assert_eq!(shown.routes.iter().cloned().collect::<Vec<_>>(), built_in);
+    assert!(shown.limits.is_empty());
+}
+
+#[test]
+fn the_presets_are_10_and_30_a_minute_per_address_and_120_per_user() {
+    let policy = Policy::read(&without_comments(LIMITS)).unwrap();
+    let presets: Vec<_> = policy
+        .limits
+        .iter()
+        .map(|limit| (limit.name.as_str(), limit.key, limit.limit.get(), limit.window_s.get()))
+        .collect();
+    let expected = [
+        ("sign-in", KeyKind::Ip, 10, 60),
+        ("token-refresh", KeyKind::Ip, 30, 60),
+        ("api", KeyKind::User, 120, 60),
+    ];
+    assert_eq!(presets, expected);
+}
+
+#[test]
+fn what_a_route_does_not_say_it_takes_from_the_variables() {
+    let policy = Policy::read(&without_comments(FEEDS)).unwrap();
+    let of = |path: &str| policy.routes.route_of(path).unwrap().bounds;
+    assert_eq!((of("/").timeout, of("/").attempts), (Timeout::Request, Attempts::Configured));
+    assert_eq!(of("/feeds/x").attempts, Attempts::Own(3.try_into().unwrap()));
+    assert_eq!(of("/feeds/slow/x").attempts, Attempts::Own(1.try_into().unwrap()));
+}
+
+/// Who refuses a bad document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Both,
+    /// A schema cannot say it; its description does.
+    ParserAlone,
+}
+
+const GOOD: &[&str] = &[
+    r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}]}"#,
+    r#"{"version":1,"routes":[{"prefix":"/","methods":["OPTIONS","DELETE"]}],"limits":{},"max_entries":1000000}"#,
+    r#"{"version":1,"routes":[{"path":"/a.b/..c/a%20b;v=1/%E4","methods":["PATCH"],"timeout_ms":2147483647,"attempts":1}]}"#,
+    r#"{"version":1,"routes":[{"prefix":"/a/","methods":["HEAD"],"limit":"x"}],"limits":{"x":{"key":"both","limit":1,"window_s":1,"user_header":"X-User","client_address":{"header":"spin-client-addr"},"code":"\u00e9"}}}"#,
+    r#"{"version":1,"routes":[{"path":"/a","methods":["GET"]},{"prefix":"/a/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{"forwarded_for_hops":2}}}}"#,
+];
+
+/// Each beside the place that the parser names.
+const BAD: &[(&str, &str, By)] = &[
+    ("[]", "", By::Both),
+    ("{}", ".version", By::Both),
+    (r#"{"version":2,"routes":[{"path":"/","methods":["GET"]}]}"#, ".version", By::Both),
+    (r#"{"version":"1","routes":[{"path":"/","methods":["GET"]}]}"#, ".version", By::Both),
+    (r#"{"version":1}"#, ".routes", By::Both),
+    (r#"{"version":1,"routes":[]}"#, ".routes", By::Both),
+    (r#"{"version":1,"routes":{}}"#, ".routes", By::Both),
+    (r#"{"version":1,"routes":[7]}"#, ".routes[0]", By::Both),
+    (r#"{"version":1,"routes":[{"methods":["GET"]}]}"#, ".routes[0]", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","prefix":"/a/","methods":["GET"]}]}"#, ".routes[0]", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"host":"x"}]}"#, ".routes[0]", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":["GET"]}],"extra":1}"#, "", By::Both),
+    (r#"{"version":1,"routes":[{"path":7,"methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/healthz-worker","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"a","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a/","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a//b","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a/..","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a/.;x/b","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/;x","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a\\b","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a b","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a?b","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/%2fa","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/%5Ca","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/%2E","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/%25","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/%0a","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/%7f","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/%z","methods":["GET"]}]}"#, ".routes[0].path", By::Both),
+    (r#"{"version":1,"routes":[{"prefix":"/a","methods":["GET"]}]}"#, ".routes[0].prefix", By::Both),
+    (r#"{"version":1,"routes":[{"prefix":"a/","methods":["GET"]}]}"#, ".routes[0].prefix", By::Both),
+    (r#"{"version":1,"routes":[{"prefix":"/a/../","methods":["GET"]}]}"#, ".routes[0].prefix", By::Both),
+    (r#"{"version":1,"routes":[{"prefix":"//","methods":["GET"]}]}"#, ".routes[0].prefix", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a"}]}"#, ".routes[0].methods", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":[]}]}"#, ".routes[0].methods", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":"GET"}]}"#, ".routes[0].methods", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":["get"]}]}"#, ".routes[0].methods", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":["TRACE"]}]}"#, ".routes[0].methods", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":["CONNECT"]}]}"#, ".routes[0].methods", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":["GET","GET"]}]}"#, ".routes[0].methods", By::Both),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"timeout_ms":0}]}"#,
+        ".routes[0].timeout_ms",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"timeout_ms":2147483648}]}"#,
+        ".routes[0].timeout_ms",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"timeout_ms":1.5}]}"#,
+        ".routes[0].timeout_ms",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"timeout_ms":1.0}]}"#,
+        ".routes[0].timeout_ms",
+        By::ParserAlone,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"attempts":0}]}"#,
+        ".routes[0].attempts",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"attempts":-1}]}"#,
+        ".routes[0].attempts",
+        By::Both,
+    ),
+    (r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"limit":7}]}"#, ".routes[0].limit", By::Both),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"limit":"x"}]}"#,
+        ".routes[0].limit",
+        By::ParserAlone,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"]},{"path":"/a","methods":["PUT"]}]}"#,
+        ".routes[1].path",
+        By::ParserAlone,
+    ),
+    (r#"{"version":1,"version":1,"routes":[{"path":"/a","methods":["GET"]}]}"#, ".version", By::ParserAlone),
+    (r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"max_entries":0}"#, ".max_entries", By::Both),
+    (r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":[]}"#, ".limits", By::Both),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"a b":{"key":"ip","limit":1,"window_s":1}}}"#,
+        ".limits[0]",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"limit":1,"window_s":1}}}"#,
+        ".limits.x.key",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"peer","limit":1,"window_s":1}}}"#,
+        ".limits.x.key",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":0,"window_s":1}}}"#,
+        ".limits.x.limit",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":0}}}"#,
+        ".limits.x.window_s",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"user_header":"a b"}}}"#,
+        ".limits.x.user_header",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{}}}}"#,
+        ".limits.x.client_address",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{"header":"a","forwarded_for_hops":1}}}}"#,
+        ".limits.x.client_address",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{"forwarded_for_hops":0}}}}"#,
+        ".limits.x.client_address.forwarded_for_hops",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"code":""}}}"#,
+        ".limits.x.code",
+        By::Both,
+    ),
+];
+
+#[test]
+fn schema_and_parser_take_the_same_documents() {
+    let schema = schema();
+    for text in GOOD {
+        assert_eq!(Policy::read(text).map(|_| ()), Ok(()), "{text}");
+        assert!(schema.is_valid(&serde_json::from_str(text).unwrap()), "{text}");
+    }
+    for (text, _, by) in BAD {
+        assert!(Policy::read(text).is_err(), "{text}");
+        assert_eq!(!schema.is_valid(&serde_json::from_str(text).unwrap()), *by == By::Both, "{text}");
+    }
+}
+
+#[test]
+fn every_fault_of_a_document_names_its_place() {
+    for (text, place, _) in BAD {
+        let faults: Vec<_> = Policy::read(text).unwrap_err().iter().map(ToString::to_string).collect();
+        let expected = format!("LB_POLICY_JSON{place}: ");
+        assert!(faults.iter().any(|fault| fault.starts_with(&expected)), "{text}: {faults:?}");
+    }
+}
+
+#[test]
+fn all_faults_of_a_document_are_told_at_once_and_none_repeats_its_text() {
+    let text = r#"{"version":3,"hunter2":1,"routes":[{"path":"/hunter2//","methods":["HUNTER2"],"timeout_ms":0},
+        {"path":"/a","methods":["GET"],"limit":"hunter2"}],"limits":{"x":{"key":"hunter2","limit":0,"window_s":1}}}"#;
+    let faults: Vec<_> = Policy::read(text).unwrap_err().iter().map(ToString::to_string).collect();
+    assert_eq!(faults.len(), 8, "{faults:#?}");
+    assert!(faults.iter().all(|fault| !fault.to_lowercase().contains("hunter2")), "{faults:#?}");
+}
