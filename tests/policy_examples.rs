@@ -155,11 +155,6 @@ const BAD: &[(&str, &str, By)] = &[
         By::Both,
     ),
     (
-        r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"timeout_ms":1.0}]}"#,
-        ".routes[0].timeout_ms",
-        By::ParserAlone,
-    ),
-    (
         r#"{"version":1,"routes":[{"path":"/a","methods":["GET"],"attempts":0}]}"#,
         ".routes[0].attempts",
         By::Both,

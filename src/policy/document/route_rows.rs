@@ -70,7 +70,12 @@ fn check_prefix(prefix: &str) -> Result<(), DocumentRule> {
     if prefix.len() >= MAX_PATH {
         return Err(DocumentRule::Fence(FenceRule::TooLong));
     }
-    if stem.is_empty() { Ok(()) } else { Fenced::new(stem).map(drop).map_err(DocumentRule::Fence) }
+    match stem {
+        "" => Ok(()),
+        // The root passes the fence as a path; as a stem it would be an empty segment.
+        "/" => Err(DocumentRule::Fence(FenceRule::EmptySegment)),
+        _ => Fenced::new(stem).map(drop).map_err(DocumentRule::Fence),
+    }
 }
 
 fn read_methods(json: &Json, place: Place<'_>, faults: &mut Faults) -> Option<Methods> {
