@@ -5,6 +5,7 @@ use crate::environment::{settings, target};
 use crate::failure::Account;
 use crate::hostcalls;
 use crate::redirects::ENDPOINT;
+use crate::wiring;
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::failure::{Exhausted, Failure};
 use messageweave_lb::policy::origin::Origin;
@@ -12,7 +13,10 @@ use messageweave_lb::policy::routes::Target;
 
 /// One failed try is at hand. Envoy calls the plugin itself for it, not a context of its own.
 pub(crate) fn log() {
-    // A try of a redirect hop need not have a route: the filter in front tells of it.
+    // A redirect hop is told by the filter in front, which knows what the client asked for.
+    if hostcalls::property(&["xds", "cluster_name"]).is_some_and(|name| wiring::is_hop(&name)) {
+        return;
+    }
     if let (Some(target), Some(exhausted)) = (asked(), exhausted()) {
         Event::AttemptFailed(Attempt::new(&target, &exhausted)).emit();
     }

@@ -88,7 +88,15 @@ pub fn start_of(rotation: &[u8]) -> Option<usize> {
 /// The cluster of a redirect hop to that origin: one try.
 #[must_use]
 pub fn hop(index: usize) -> String {
-    format!("hop-{index}")
+    format!("{HOP_CLUSTER}{index}")
+}
+
+const HOP_CLUSTER: &str = "hop-";
+
+/// Whether a cluster is one of those.
+#[must_use]
+pub fn is_hop(cluster: &[u8]) -> bool {
+    cluster.starts_with(HOP_CLUSTER.as_bytes())
 }
 
 /// What a plugin does.
