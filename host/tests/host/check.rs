@@ -40,6 +40,45 @@ fn every_error_is_printed_with_exit_code_1_and_no_secret() {
 }
 
 #[test]
+fn the_routes_and_limits_of_a_document_are_printed_as_they_take_effect() {
+    let document = r#"LB_POLICY_JSON={"version":1,"routes":[{"prefix":"/feeds/","methods":["HEAD","GET"]},
+        {"path":"/job","methods":["POST"],"timeout_ms":70,"attempts":1,"limit":"api"}],
+        "limits":{"api":{"key":"user","limit":120,"window_s":60}}}"#;
+    let origins = r#"BACKEND_ORIGINS_JSON=["https://a.example","https://b.example"]"#;
+    let output = check(&["--env", origins, "--env", document]);
+    assert_eq!(output.status.code(), Some(0));
+    let report = text(&output.stdout);
+    let line = |start: &str| {
+        let line = report.lines().find(|line| line.trim_start().starts_with(start));
+        line.unwrap_or_else(|| panic!("{start} in {report}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("/job "), "/job POST 1 x 70 ms api");
+    assert_eq!(line("/feeds/* "), "/feeds/* GET HEAD 2 x 10000 ms");
+    assert_eq!(line("api "), "api 120 in 60 s for each user");
+    assert!(!report.contains("/reconcile "), "{report}");
+}
+
+#[test]
+fn every_fault_of_a_document_is_printed_with_its_place_and_without_its_text() {
+    let document = r#"LB_POLICY_JSON={"version":3,"s3cret":1,"routes":[{"path":"/s3cret/","methods":["S3CRET"]},
+        {"prefix":"/a/","methods":["GET"],"limit":"s3cret","attempts":0}]}"#;
+    let output = check(&["--env", r#"BACKEND_ORIGINS_JSON=["https://a.example"]"#, "--env", document]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = text(&output.stderr);
+    for place in [
+        ": key 2",
+        ".version: ",
+        ".routes[0].path: ",
+        ".routes[0].methods: ",
+        ".routes[1].limit: ",
+        ".routes[1].attempts: ",
+    ] {
+        assert!(report.contains(&format!("error: LB_POLICY_JSON{place}")), "{place} in {report}");
+    }
+    assert!(!report.to_lowercase().contains("s3cret") && output.stdout.is_empty(), "{report}");
+}
+
+#[test]
 fn an_unknown_variable_is_refused_by_name_without_its_value() {
     let output = check(&["--env", "LB_TIMEOUT=s3cret"]);
     assert_eq!(output.status.code(), Some(1));

@@ -42,6 +42,39 @@ fn the_committed_example_is_what_is_rendered() {
     assert_eq!(body, String::from_utf8_lossy(&rendered.stdout), "render envoy/envoy.yaml again");
 }
 
+/// Envoy takes the first row that matches, and walks over all rows for each request.
+#[test]
+fn the_rows_of_a_document_stand_in_the_order_in_which_the_policy_finds_them() {
+    let document = r#"{"version":1,"routes":[
+        {"prefix":"/","methods":["GET"]},
+        {"prefix":"/a/","methods":["GET"],"timeout_ms":7},
+        {"prefix":"/a/b/","methods":["GET"],"timeout_ms":8},
+        {"prefix":"/a/b/same/","methods":["GET"],"timeout_ms":8},
+        {"prefix":"/a/b/back/","methods":["GET"]},
+        {"path":"/a/b/c","methods":["GET"],"timeout_ms":9},
+        {"path":"/a/b/d","methods":["GET"],"timeout_ms":8},
+        {"path":"/x","methods":["GET"]},
+        {"path":"/once","methods":["POST"],"attempts":1}]}"#;
+    let origins = format!("BACKEND_ORIGINS_JSON={ORIGINS}");
+    let output = run(&["envoy-config", "--env", &origins, "--env", &format!("LB_POLICY_JSON={document}")]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let bootstrap: Value = yaml_serde::from_str(&text).unwrap();
+    let manager = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
+    let routes = bootstrap.pointer(&format!("{manager}/route_config/virtual_hosts/0/routes")).unwrap();
+    let row = |route: &Value| {
+        let matched = route["match"]["path"].as_str().or_else(|| route["match"]["prefix"].as_str()).unwrap();
+        let policy = &route["route"]["retry_policy"];
+        let timeout = policy["per_try_timeout"].as_str().unwrap();
+        format!("{matched} {} {timeout}", policy["num_retries"])
+    };
+    // The first is that of redirect hops.
+    let rows: Vec<_> = routes.as_array().unwrap().iter().skip(1).map(row).collect();
+    assert_eq!(
+        rows,
+        ["/a/b/c 1 0.009s", "/once 0 10s", "/a/b/back/ 1 10s", "/a/b/ 1 0.008s", "/a/ 1 0.007s", "/ 1 10s",]
+    );
+}
+
 #[test]
 fn envoy_finds_no_fault_in_the_example() {
     let folder = folder("validate");
