@@ -17,14 +17,14 @@ fn without_comments(shown: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn schema() -> Validator {
-    let schema: Value = serde_json::from_str(include_str!("../examples/policy.schema.json")).unwrap();
-    jsonschema::validator_for(&schema).unwrap()
+fn schema() -> Option<Validator> {
+    let schema: Value = serde_json::from_str(include_str!("../examples/policy.schema.json")).ok()?;
+    jsonschema::validator_for(&schema).ok()
 }
 
 #[test]
 fn every_example_is_read_and_fits_the_schema() {
-    let schema = schema();
+    let schema = schema().unwrap();
     for shown in [MESSAGEWEAVE, FEEDS, LIMITS] {
         let text = without_comments(shown);
         assert_eq!(Policy::read(&text).map(|_| ()), Ok(()), "{text}");
@@ -232,7 +232,7 @@ const BAD: &[(&str, &str, By)] = &[
 
 #[test]
 fn schema_and_parser_take_the_same_documents() {
-    let schema = schema();
+    let schema = schema().unwrap();
     for text in GOOD {
         assert_eq!(Policy::read(text).map(|_| ()), Ok(()), "{text}");
         assert!(schema.is_valid(&serde_json::from_str(text).unwrap()), "{text}");
