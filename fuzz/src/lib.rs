@@ -1,5 +1,6 @@
 //! The invariants that the targets run; the property tests run the same (`tests/properties.rs`).
 
+#[allow(unused_imports, reason = "the property tests use more of it")]
 #[path = "../../tests/invariants/mod.rs"]
 mod invariants;
 
