@@ -179,7 +179,13 @@ fn ready_sources(jobs: &[&mut Job<'_>], client: Option<&mut Client>) -> Vec<Sour
     }
     sources.push(Source::Alarm);
     let ready = poll_and_look_again(pollables, &alarm);
-    ready.iter().filter_map(|place| sources.get(usize::try_from(*place).ok()?).copied()).collect()
+    // A host names what is ready in any order.
+    sources
+        .into_iter()
+        .zip(0..)
+        .filter(|(_, place)| ready.contains(place))
+        .map(|(source, _)| source)
+        .collect()
 }
 
 /// Polls these and the alarm behind them. Where the alarm alone is ready, what came in the meantime is
