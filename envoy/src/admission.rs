@@ -8,7 +8,7 @@ use crate::hostcalls::{self, Section};
 use crate::limits;
 use crate::plugin::Shared;
 use crate::upload;
-use crate::wiring::{DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS, PEER_FIELD};
+use crate::wiring::{FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS, PEER_FIELD, dropped_natively};
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::health::accept::Form;
@@ -18,9 +18,6 @@ use messageweave_lb::policy::upgrade::Scheme;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::{Action, Status};
 use std::rc::Rc;
-
-/// Envoy sets it on the request that it makes of a redirect, and strips it from clients' requests.
-const ORIGINAL_URL: &str = "x-envoy-original-url";
 
 /// One pass of a client's request through the filter; a followed redirect is another.
 pub(crate) struct Stream {
@@ -202,7 +199,7 @@ struct Count {
 impl Count {
     fn of(headers: &Headers) -> Self {
         let fields = headers.as_slice();
-        let native = |(name, _): &&Field| DROPPED_NATIVELY.contains(&name.as_str());
+        let native = |(name, _): &&Field| dropped_natively().any(|known| known == name);
         let native = fields.iter().filter(native).count();
         Self { all: fields.len(), native, marked: headers.first(HOP_FIELD).is_some() }
     }
@@ -216,7 +213,7 @@ impl Count {
 fn scrub(kept: &Headers) -> Result<(), Status> {
     for (name, _) in hostcalls::fields(Section::Request) {
         let stays = name.starts_with(':')
-            || DROPPED_NATIVELY.contains(&name.as_str())
+            || dropped_natively().any(|known| known == name)
             || INTERNAL_FIELDS.contains(&name.as_str());
         // Framing is Envoy's.
         if !stays && name != "content-length" && kept.first(&name).is_none() {
@@ -231,9 +228,4 @@ fn trap(fields: &[Field]) {
     if fields.iter().any(|(name, _)| name == "x-lb-trap") {
         std::process::abort();
     }
-}
-
-/// Whether Envoy says that this is the request of a redirect.
-pub(crate) fn is_redirected(fields: &[Field]) -> bool {
-    fields.iter().any(|(name, _)| name == ORIGINAL_URL)
 }

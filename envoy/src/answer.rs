@@ -114,7 +114,7 @@ fn fail(passed: &Passed, known: Option<Failure>) -> Result<Action, Status> {
 /// No origin of the rotation has an address, so none was tried: the last of the order is named.
 fn unresolved(attempts: u32) -> Option<Exhausted<'static>> {
     let origins = settings().origins();
-    let start = start_of(&hostcalls::property(&["xds", "cluster_name"])?)?;
+    let start = start_of(&attempts::cluster()?)?;
     let last = start.saturating_add(usize::try_from(attempts).ok()?.saturating_sub(1));
     let origin = origins.get(last.checked_rem(origins.len())?)?;
     Some(Exhausted { origin, failure: Failure::Class(FailureClass::Dns) })

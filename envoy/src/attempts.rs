@@ -14,7 +14,7 @@ use messageweave_lb::policy::routes::Target;
 /// One failed try is at hand. Envoy calls the plugin itself for it, not a context of its own.
 pub(crate) fn log() {
     // A redirect hop is told by the filter in front, which knows what the client asked for.
-    if hostcalls::property(&["xds", "cluster_name"]).is_some_and(|name| wiring::is_hop(&name)) {
+    if cluster().is_some_and(|name| wiring::is_hop(&name)) {
         return;
     }
     if let (Some(target), Some(exhausted)) = (asked(), exhausted()) {
@@ -25,6 +25,11 @@ pub(crate) fn log() {
 fn asked() -> Option<Target> {
     let text = |name| String::from_utf8(hostcalls::property(&["request", name])?).ok();
     target(&text("path")?, &text("method")?)
+}
+
+/// The cluster to which the request went.
+pub(crate) fn cluster() -> Option<Vec<u8>> {
+    hostcalls::property(&["xds", "cluster_name"])
 }
 
 /// What the try did, and which origin.

@@ -17,7 +17,8 @@ use proxy_wasm::types::Status;
 const CHAIN: &str = "lb.chain";
 /// Envoy's own count of the redirects of a stream: there on redirected streams alone.
 const REDIRECTS: [&str; 2] = ["filter_state", "num_internal_redirects"];
-/// Where the client's own target is kept by Envoy.
+/// Where Envoy keeps the client's own target: it sets it on the request that it makes of a redirect, and
+/// strips it from clients' requests.
 const ORIGINAL_URL: &str = "x-envoy-original-url";
 
 /// The way that a client's request has taken.
@@ -40,7 +41,7 @@ pub(crate) fn declare() {
 /// The chain to which a request belongs that Envoy made of a redirect; nothing for a client's own,
 /// whatever fields it has.
 pub(crate) fn recognize(fields: &[Field]) -> Option<Chain> {
-    if !crate::admission::is_redirected(fields) || hostcalls::property(&REDIRECTS).is_none() {
+    if find(fields, ORIGINAL_URL).is_none() || hostcalls::property(&REDIRECTS).is_none() {
         return None;
     }
     let marker = Marker::decode(find(fields, HOP_FIELD)?)?;
@@ -70,10 +71,7 @@ impl Chain {
             return hostcalls::remove_field(Section::Request, CLUSTER_FIELD);
         };
         for (name, _) in &fields {
-            let stays = name.starts_with(':')
-                || INTERNAL_FIELDS.contains(&name.as_str())
-                || ADDED_BY_ENVOY.contains(&name.as_str());
-            if !stays && hop.headers.first(name).is_none() {
+            if is_clients(name) && hop.headers.first(name).is_none() {
                 hostcalls::remove_field(Section::Request, name)?;
             }
         }
@@ -84,11 +82,7 @@ impl Chain {
 
     /// The rule once more, with the client's fields this time.
     fn hop(&self, fields: &[Field]) -> Option<Hop> {
-        let own = fields.iter().filter(|(name, _)| {
-            !name.starts_with(':')
-                && !INTERNAL_FIELDS.contains(&name.as_str())
-                && !ADDED_BY_ENVOY.contains(&name.as_str())
-        });
+        let own = fields.iter().filter(|(name, _)| is_clients(name));
         let headers = Headers::new(own.cloned().collect());
         let location = [b"https://", find(fields, ":authority")?, find(fields, ":path")?].concat();
         let location = Headers::new(vec![("location".to_owned(), location)]);
@@ -113,6 +107,11 @@ impl Chain {
         let Self { target, chosen, hops, .. } = self;
         format!("{hops} {chosen} {} {}", target.method(), target.path())
     }
+}
+
+/// Neither a pseudo field nor one of Envoy's and the filter's.
+fn is_clients(name: &str) -> bool {
+    !name.starts_with(':') && !INTERNAL_FIELDS.contains(&name) && !ADDED_BY_ENVOY.contains(&name)
 }
 
 fn decode(bytes: &[u8]) -> Option<(Target, usize, u32)> {

@@ -1,6 +1,7 @@
 //! What the filter and the configuration that is rendered for it must agree on: names of clusters
 //! and fields, and the plugin's own configuration.
 
+use messageweave_lb::policy::headers::HOP_BY_HOP;
 use messageweave_lb::policy::json::Json;
 use serde_json::json;
 
@@ -43,20 +44,9 @@ pub const LIMIT_STATES: [&str; 2] = ["lb.limit", "lb.remaining"];
 
 /// What the policy never forwards and the rendered routes, or Envoy itself, remove from every
 /// request, so that no hostcall is spent on it.
-pub const DROPPED_NATIVELY: [&str; 12] = [
-    "connection",
-    "expect",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "trailers",
-    "transfer-encoding",
-    "upgrade",
-];
+pub fn dropped_natively() -> impl Iterator<Item = &'static str> {
+    HOP_BY_HOP.into_iter().chain(["expect"])
+}
 
 /// What Envoy adds to a request that it makes of a redirect, or to any.
 pub const ADDED_BY_ENVOY: [&str; 4] =

@@ -19,6 +19,7 @@ use messageweave_lb::policy::settings::Settings;
 use serde_json::{Value, json};
 
 use crate::arguments::{EnvoyArguments, EnvoyConfigArguments};
+use crate::check;
 use crate::environment::Variables;
 use crate::upstream::Routes;
 use origins::Endpoint;
@@ -67,7 +68,7 @@ impl Rendering {
     /// filter says what is wrong.
     pub(crate) fn new(arguments: &EnvoyConfigArguments) -> Result<Self, String> {
         let variables = Variables::load(&arguments.environment).map_err(|error| error.to_string())?;
-        let settings = Settings::from_vars(|name| variables.get(name));
+        let settings = check::settings(&variables);
         let routes = Routes::new(&arguments.resolve);
         let endpoints = settings.origins().iter().map(|origin| Endpoint::new(origin, &routes));
         Ok(Self {

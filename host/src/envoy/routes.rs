@@ -8,8 +8,8 @@ use messageweave_lb::policy::plan::starts;
 use messageweave_lb::policy::redirect::MAX_HOPS;
 use messageweave_lb::policy::route::{Bounds, Matcher};
 use messageweave_lb_envoy::wiring::{
-    ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, DROPPED_NATIVELY, FORWARDED_PROTO, HOP_FIELD,
-    INTERNAL_FIELDS, LIMIT_STATES, rotation,
+    ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS, LIMIT_STATES,
+    dropped_natively, rotation,
 };
 use serde_json::{Value, json};
 
@@ -28,8 +28,8 @@ pub(super) fn configuration(rendering: &Rendering) -> Value {
     routes.push(forward(rendering, json!({ "prefix": "/" }), budget(rendering, Bounds::ORDINARY)));
     // A client's own word on how it came travels where the operator trusts it.
     let kept = rendering.settings.trust_forwarded_proto.then_some(FORWARDED_PROTO);
-    let removed = INTERNAL_FIELDS.iter().chain(&DROPPED_NATIVELY).chain(&ADDED_BY_ENVOY);
-    let removed = removed.filter(|name| Some(**name) != kept);
+    let removed = INTERNAL_FIELDS.into_iter().chain(dropped_natively()).chain(ADDED_BY_ENVOY);
+    let removed = removed.filter(|name| Some(*name) != kept);
     json!({
         "name": "messageweave-lb",
         "virtual_hosts": [{

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use messageweave_lb_harness::driver::{envoy_binary, filter, host_binary};
-use messageweave_lb_harness::envoy::{Envoy, render};
+use messageweave_lb_harness::envoy::{Envoy, each, render};
 use messageweave_lb_harness::load::answers;
 use messageweave_lb_harness::origin::CertificateAuthority;
 use serde_json::{Value, json};
@@ -170,17 +170,6 @@ fn ask(address: SocketAddr, paths: &[&str]) -> Vec<String> {
     let answers = runtime.block_on(answers(address, &requests));
     assert_eq!(answers.len(), paths.len(), "{answers:?}");
     answers
-}
-
-fn each(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
-    match value {
-        Value::Object(object) => {
-            change(object);
-            object.values_mut().for_each(|value| each(value, change));
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| each(value, change)),
-        _ => {}
-    }
 }
 
 fn run(arguments: &[&str]) -> Output {
