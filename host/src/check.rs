@@ -9,6 +9,7 @@ use messageweave_lb::policy::limit::rule::KeyKind;
 use messageweave_lb::policy::route::{Matcher, Route};
 use messageweave_lb::policy::safelist::HEALTH_PATH;
 use messageweave_lb::policy::settings::Settings;
+use serde_json::Value;
 
 use crate::arguments::CheckArguments;
 use crate::environment::Variables;
@@ -74,20 +75,30 @@ fn write_settings(text: &mut String, settings: &Settings) -> std::fmt::Result {
     for origin in settings.origins() {
         writeln!(text, "  {}", origin.as_str())?;
     }
-    writeln!(text, "LB_REQUEST_TIMEOUT_MS      {}", settings.request_timeout.0)?;
-    writeln!(text, "LB_MAX_ATTEMPTS            {}", settings.max_attempts)?;
-    writeln!(text, "LB_RECONCILE_TIMEOUT_MS    {}", settings.reconcile_timeout.0)?;
-    writeln!(text, "LB_WORKER_TIMEOUT_MS       {}", settings.worker_timeout.0)?;
-    writeln!(text, "LB_HEALTH_TTL_MS           {}", settings.health_ttl.0)?;
-    writeln!(text, "LB_VERSION                 {}", settings.version.escape_debug())?;
-    writeln!(
-        text,
-        "LB_TRUST_FORWARDED_PROTO   {}",
-        if settings.trust_forwarded_proto { "on" } else { "off" }
-    )?;
-    writeln!(text, "LB_REPLAY_MAX_BYTES        {}", settings.replay_max_bytes)?;
+    for (name, value) in values(settings) {
+        write!(text, "{name:<26} ")?;
+        match value {
+            Value::Bool(is_on) => writeln!(text, "{}", if is_on { "on" } else { "off" })?,
+            Value::String(value) => writeln!(text, "{}", value.escape_debug())?,
+            number => writeln!(text, "{number}")?,
+        }
+    }
     // Without a policy there are errors, and they are shown instead.
     settings.policy.as_ref().map_or(Ok(()), |policy| write_policy(text, settings, policy))
+}
+
+/// The variables of one value each, as they are in force.
+pub(crate) fn values(settings: &Settings) -> [(&'static str, Value); 8] {
+    [
+        ("LB_REQUEST_TIMEOUT_MS", settings.request_timeout.0.into()),
+        ("LB_MAX_ATTEMPTS", settings.max_attempts.into()),
+        ("LB_RECONCILE_TIMEOUT_MS", settings.reconcile_timeout.0.into()),
+        ("LB_WORKER_TIMEOUT_MS", settings.worker_timeout.0.into()),
+        ("LB_HEALTH_TTL_MS", settings.health_ttl.0.into()),
+        ("LB_VERSION", settings.version.clone().into()),
+        ("LB_TRUST_FORWARDED_PROTO", settings.trust_forwarded_proto.into()),
+        ("LB_REPLAY_MAX_BYTES", settings.replay_max_bytes.into()),
+    ]
 }
 
 fn write_policy(text: &mut String, settings: &Settings, policy: &Policy) -> std::fmt::Result {

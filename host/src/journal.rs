@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 
 use clap::ValueEnum;
-use messageweave_lb::policy::log_line;
+use messageweave_lb::policy::log_line::{self, Line};
 use serde_json::{Map, Value};
 
 use crate::metrics::Metrics;
@@ -92,7 +92,8 @@ pub(crate) fn pass_on(lines: &[u8], sink: &mut impl Write) {
         if let (Some(metrics), Some(attempt)) = (metrics, failed) {
             metrics.failed(attempt.origin, attempt.failure);
         }
-        let written = if as_json { sink.write_all(to_json(&text).as_bytes()) } else { sink.write_all(bytes) };
+        let written =
+            if as_json { sink.write_all(to_json(&text, line).as_bytes()) } else { sink.write_all(bytes) };
         // Standard error that is gone is no reason to trap the component.
         let _ = written;
     }
@@ -100,8 +101,8 @@ pub(crate) fn pass_on(lines: &[u8], sink: &mut impl Write) {
 
 /// A line of the component's with the fields that it has. What it did not write as a log line, such
 /// as the text of a panic, is a message.
-fn to_json(text: &str) -> String {
-    let Some(line) = log_line::read(text) else {
+fn to_json(text: &str, line: Option<Line<'_>>) -> String {
+    let Some(line) = line else {
         return object(&Level::Info, &text.trim_end_matches('\n'), Map::new());
     };
     let mut members = Map::new();
@@ -139,7 +140,7 @@ mod tests {
     fn a_line_of_the_component_has_its_fields_in_json() {
         let line = "messageweave-lb: WARN attempt failed: GET /ready https://a.example HTTP 502\n";
         assert_eq!(
-            to_json(line),
+            to_json(line, log_line::read(line)),
             "{\"level\":\"WARN\",\"message\":\"attempt failed: GET /ready https://a.example HTTP 502\",\
              \"method\":\"GET\",\"path\":\"/ready\",\"origin\":\"https://a.example\",\"failure\":\"HTTP 502\"}\n"
         );
@@ -147,8 +148,9 @@ mod tests {
 
     #[test]
     fn any_other_text_is_a_message_on_one_line() {
+        let text = "thread '<x>' \"panicked\"\r\n";
         assert_eq!(
-            to_json("thread '<x>' \"panicked\"\r\n"),
+            to_json(text, log_line::read(text)),
             "{\"level\":\"INFO\",\"message\":\"thread '<x>' \\\"panicked\\\"\\r\"}\n"
         );
     }

@@ -57,13 +57,8 @@ pub(super) fn members(
     tell("max_instances", limits.max_instances.into());
     tell("instance_memory", limits.memory_of(engine.world()).into());
     tell("origins", settings.origins().iter().map(|origin| origin.as_str()).collect());
-    tell("LB_REQUEST_TIMEOUT_MS", settings.request_timeout.0.into());
-    tell("LB_MAX_ATTEMPTS", settings.max_attempts.into());
-    tell("LB_RECONCILE_TIMEOUT_MS", settings.reconcile_timeout.0.into());
-    tell("LB_WORKER_TIMEOUT_MS", settings.worker_timeout.0.into());
-    tell("LB_HEALTH_TTL_MS", settings.health_ttl.0.into());
-    tell("LB_VERSION", settings.version.clone().into());
-    tell("LB_TRUST_FORWARDED_PROTO", settings.trust_forwarded_proto.into());
-    tell("LB_REPLAY_MAX_BYTES", settings.replay_max_bytes.into());
+    for (name, value) in check::values(settings) {
+        tell(name, value);
+    }
     members
 }
