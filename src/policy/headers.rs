@@ -54,7 +54,7 @@ impl Headers {
     }
 
     /// The values of one name (in lower case), in order.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    pub fn all<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 

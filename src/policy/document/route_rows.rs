@@ -2,7 +2,7 @@
 
 use super::reader::{Faults, Fields, Place};
 use super::{DocumentRule, MAX_ROUTES};
-use crate::policy::fence::{FenceRule, Fenced, MAX_PATH};
+use crate::policy::fence::Fenced;
 use crate::policy::json::Json;
 use crate::policy::method::{Method, Methods};
 use crate::policy::number;
@@ -65,17 +65,10 @@ fn check_path(path: &str) -> Result<(), DocumentRule> {
 
 /// Something must be able to pass the fence behind it.
 fn check_prefix(prefix: &str) -> Result<(), DocumentRule> {
-    let stem = prefix.strip_suffix('/').filter(|stem| stem.is_empty() || stem.starts_with('/'));
-    let stem = stem.ok_or(DocumentRule::Prefix)?;
-    if prefix.len() >= MAX_PATH {
-        return Err(DocumentRule::Fence(FenceRule::TooLong));
+    if !(prefix.starts_with('/') && prefix.ends_with('/')) {
+        return Err(DocumentRule::Prefix);
     }
-    match stem {
-        "" => Ok(()),
-        // The root passes the fence as a path; as a stem it would be an empty segment.
-        "/" => Err(DocumentRule::Fence(FenceRule::EmptySegment)),
-        _ => Fenced::new(stem).map(drop).map_err(DocumentRule::Fence),
-    }
+    Fenced::new(&[prefix, "x"].concat()).map(drop).map_err(DocumentRule::Fence)
 }
 
 fn read_methods(json: &Json, place: Place<'_>, faults: &mut Faults) -> Option<Methods> {

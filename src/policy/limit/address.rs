@@ -55,13 +55,11 @@ impl Address {
 /// The n-th entry of `x-forwarded-for` from the right, over all its lines as one list (RFC 9110
 /// section 5.2). Empty entries do not count (section 5.6.1.2).
 fn hop(headers: &Headers, from_the_right: u32) -> Option<&[u8]> {
-    let mut entries: Vec<_> = headers
+    let entries = headers
         .all("x-forwarded-for")
         .flat_map(|line| line.split(|byte| *byte == b','))
-        .filter(|entry| !entry.trim_ascii().is_empty())
-        .collect();
-    entries.reverse();
-    entries.get(usize::try_from(from_the_right).ok()?.checked_sub(1)?).copied()
+        .filter(|entry| !entry.trim_ascii().is_empty());
+    entries.rev().nth(usize::try_from(from_the_right).ok()?.checked_sub(1)?)
 }
 
 fn v4(text: &str) -> Option<Address> {

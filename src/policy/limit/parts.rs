@@ -68,8 +68,7 @@ impl Parts {
     #[must_use]
     pub fn count_over(part: &[u8], request: Counted, now: Millis) -> (Hit, Vec<u8>) {
         let mut shelf = Shelf::decode(part);
-        let hit = shelf.hit(request.overflow, now);
-        let hit = hit.unwrap_or_else(|| shelf.add(request.overflow, request.window_s, now));
+        let hit = shelf.count(request.overflow, request.window_s, now);
         (hit, shelf.encode())
     }
 }

@@ -13,6 +13,11 @@ const ENTRY: usize = 24;
 pub struct Shelf(Vec<(Key, Bucket)>);
 
 impl Shelf {
+    /// Counts a request, the first of its key too.
+    pub(super) fn count(&mut self, key: Key, window_s: NonZeroU32, now: Millis) -> Hit {
+        self.hit(key, now).unwrap_or_else(|| self.add(key, window_s, now))
+    }
+
     /// Counts a request if its key has a bucket.
     pub(super) fn hit(&mut self, key: Key, now: Millis) -> Option<Hit> {
         let found = self.0.iter_mut().find(|(known, _)| *known == key);

@@ -87,7 +87,7 @@ impl Table {
             self.live.include(window_s, hit, now);
             return hit;
         }
-        self.overflow.hit(overflow, now).unwrap_or_else(|| self.overflow.add(overflow, window_s, now))
+        self.overflow.count(overflow, window_s, now)
     }
 
     /// How many keys have a bucket of their own.
