@@ -14,6 +14,7 @@ unexport CARGO_BUILD_TARGET
 COMPONENT := dist/messageweave-lb.wasm
 SERVICE := dist/messageweave-lb-p3.wasm
 HOST := target/release/messageweave-lb
+LTO_HOST := target/lto/messageweave-lb
 FILTER := dist/messageweave-lb-envoy.wasm
 TRAPPING_FILTER := target/messageweave-lb-envoy-trap.wasm
 ENVOY := .tools/envoy
@@ -41,7 +42,7 @@ BUILD_FILTER = $(SHIPPED) -p messageweave-lb-envoy --lib --crate-type=cdylib --t
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) tools/rustflags.sh Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build test bench lint fuzz chaos release reproduce deny ci clean host note needs
+.PHONY: help run build lto test bench lint fuzz chaos release reproduce deny ci clean host note needs
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -50,6 +51,10 @@ run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of t
 	@if [ -n "$${BACKEND_ORIGINS_JSON:-}" ]; then exec $(HOST) serve $(ARGS); else exec $(HOST) serve --demo $(ARGS); fi
 
 build: $(COMPONENT) $(SERVICE) $(FILTER) host ## the components and the Envoy filter into dist/, the host into target/release/
+
+lto: ## the host for production, optimised as a whole, into target/lto/; takes twice as long to build
+	@[ -e $(LTO_HOST) ] || echo "a first build takes about 10 to 15 minutes on two cores"
+	@cargo build --quiet --profile lto -p messageweave-lb-host
 
 test: needs build .tools/targets $(WASMTIME) $(ENVOY) $(TRAPPING_FILTER) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
 	cargo test --release --workspace
@@ -63,9 +68,9 @@ lint: .tools/targets ## formatting and clippy, for the host and for wasm
 	cargo clippy --quiet --release --features p3 --target wasm32-wasip2 -- -D warnings
 	cargo clippy --quiet --release -p messageweave-lb-envoy --target wasm32-wasip1 -- -D warnings
 
-bench: build $(ENVOY) $(WORKERD) $(NGINX) ## messageweave-lb beside nginx, Envoy and workerd, the policy alone; about 10 minutes, or ARGS=--quick
+bench: build lto $(ENVOY) $(WORKERD) $(NGINX) ## messageweave-lb beside nginx, Envoy and workerd, the policy alone; about 10 minutes, or ARGS=--quick
 	cargo bench --quiet -p messageweave-lb --bench policy --bench limit
-	cargo run --quiet --release -p messageweave-lb-bench -- $(ARGS)
+	MESSAGEWEAVE_LB=$(LTO_HOST) cargo run --quiet --release -p messageweave-lb-bench -- $(ARGS)
 
 fuzz: ## build every fuzz target and run each for a short while; long: make fuzz FUZZ_RUNS=10000000 FUZZ_SECONDS=0
 	bash fuzz/smoke.sh
@@ -106,8 +111,10 @@ needs:
 	  command -v $$tool >/dev/null || { echo "make test needs $$tool" >&2; exit 1; }; done
 	@python3 -m pip --version >/dev/null 2>&1 || { echo "make test needs pip for python3" >&2; exit 1; }
 
+# With the features that the whole workspace asks for: the tests find what was built here, and do not
+# compile wasmtime again.
 host: note
-	@cargo build --quiet --release -p messageweave-lb-host
+	@cargo build --quiet --release --workspace --bin messageweave-lb
 
 $(COMPONENT): $(POLICY_SOURCES) | note .tools/targets
 	@$(SHIPPED) --lib --crate-type=cdylib --features component --target wasm32-wasip2 --profile wasm

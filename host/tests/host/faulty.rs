@@ -1,25 +1,24 @@
 //! A component that traps or leaves its answer unfinished costs its own request, visibly.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use messageweave_lb_faulty::{proxy, service};
 
 use crate::client;
 use crate::process::{Host, Setup};
 
 fn host() -> Host {
-    serving(component(include_str!("faulty.wat"), "wit", "balancer"))
+    serving(proxy().unwrap())
 }
 
 /// A host of a component whose instances are shared.
 fn sharing_host() -> Host {
-    serving(component(include_str!("faulty_service.wat"), "wit/p3", "service"))
+    serving(service().unwrap())
 }
 
 fn serving(component: Vec<u8>) -> Host {
@@ -27,17 +26,6 @@ fn serving(component: Vec<u8>) -> Host {
     let file: PathBuf = setup.file("faulty.wasm");
     std::fs::write(&file, component).unwrap();
     setup.component(file).start()
-}
-
-/// A core module beside this file in the world of a shipped component.
-fn component(module: &str, wit: &str, world: &str) -> Vec<u8> {
-    let mut module = wat::parse_str(module).unwrap();
-    let mut resolve = Resolve::default();
-    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(wit);
-    let (package, _) = resolve.push_dir(wit).unwrap();
-    let world = resolve.select_world(&[package], Some(world)).unwrap();
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
-    ComponentEncoder::default().module(&module).unwrap().encode().unwrap()
 }
 
 #[tokio::test]

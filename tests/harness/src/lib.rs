@@ -19,3 +19,4 @@ pub mod envoy;
 pub mod evidence;
 pub mod load;
 pub mod origin;
+pub mod schema;

@@ -1,15 +1,16 @@
 //! The policy documents that are shown, and the schema: what they say is what the parser reads.
 
-use jsonschema::Validator;
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests")]
+
 use messageweave_lb::policy::document::Policy;
 use messageweave_lb::policy::limit::rule::KeyKind;
 use messageweave_lb::policy::route::{Attempts, Route, Timeout};
 use messageweave_lb::policy::settings::Settings;
-use serde_json::Value;
+use messageweave_lb_harness::schema::Schema;
 
-const MESSAGEWEAVE: &str = include_str!("../examples/messageweave.jsonc");
-const FEEDS: &str = include_str!("../examples/feeds.jsonc");
-const LIMITS: &str = include_str!("../examples/limits.jsonc");
+const MESSAGEWEAVE: &str = include_str!("../../../examples/messageweave.jsonc");
+const FEEDS: &str = include_str!("../../../examples/feeds.jsonc");
+const LIMITS: &str = include_str!("../../../examples/limits.jsonc");
 
 /// As the examples tell their reader to do it.
 fn without_comments(shown: &str) -> String {
@@ -17,22 +18,17 @@ fn without_comments(shown: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn schema() -> Option<Validator> {
-    let schema: Value = serde_json::from_str(include_str!("../examples/policy.schema.json")).ok()?;
-    jsonschema::validator_for(&schema).ok()
+fn schema() -> Schema {
+    Schema::read(include_str!("../../../examples/policy.schema.json")).unwrap()
 }
 
 #[test]
 fn every_example_is_read_and_fits_the_schema() {
-    let schema = schema().unwrap();
+    let schema = schema();
     for shown in [MESSAGEWEAVE, FEEDS, LIMITS] {
         let text = without_comments(shown);
         assert_eq!(Policy::read(&text).map(|_| ()), Ok(()), "{text}");
-        let faults: Vec<_> = schema
-            .iter_errors(&serde_json::from_str(&text).unwrap())
-            .map(|fault| fault.to_string())
-            .collect();
-        assert!(faults.is_empty(), "{faults:?}");
+        assert_eq!(schema.faults(&text), Ok(Vec::new()));
     }
 }
 
@@ -175,6 +171,11 @@ const BAD: &[(&str, &str, By)] = &[
         ".routes[1].path",
         By::ParserAlone,
     ),
+    (
+        r#"{"version":1,"routes":[{"prefix":"/a/","methods":["GET"]},{"prefix":"/a/","methods":["PUT"]}]}"#,
+        ".routes[1].prefix",
+        By::ParserAlone,
+    ),
     (r#"{"version":1,"version":1,"routes":[{"path":"/a","methods":["GET"]}]}"#, ".version", By::ParserAlone),
     (r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"max_entries":0}"#, ".max_entries", By::Both),
     (r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":[]}"#, ".limits", By::Both),
@@ -191,6 +192,16 @@ const BAD: &[(&str, &str, By)] = &[
     (
         r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"peer","limit":1,"window_s":1}}}"#,
         ".limits.x.key",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","window_s":1}}}"#,
+        ".limits.x.limit",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1}}}"#,
+        ".limits.x.window_s",
         By::Both,
     ),
     (
@@ -232,14 +243,14 @@ const BAD: &[(&str, &str, By)] = &[
 
 #[test]
 fn schema_and_parser_take_the_same_documents() {
-    let schema = schema().unwrap();
+    let schema = schema();
     for text in GOOD {
         assert_eq!(Policy::read(text).map(|_| ()), Ok(()), "{text}");
-        assert!(schema.is_valid(&serde_json::from_str(text).unwrap()), "{text}");
+        assert_eq!(schema.faults(text), Ok(Vec::new()), "{text}");
     }
     for (text, _, by) in BAD {
         assert!(Policy::read(text).is_err(), "{text}");
-        assert_eq!(!schema.is_valid(&serde_json::from_str(text).unwrap()), *by == By::Both, "{text}");
+        assert_eq!(schema.faults(text).unwrap().is_empty(), *by == By::ParserAlone, "{text}");
     }
 }
 
@@ -259,4 +270,66 @@ fn all_faults_of_a_document_are_told_at_once_and_none_repeats_its_text() {
     let faults: Vec<_> = Policy::read(text).unwrap_err().iter().map(ToString::to_string).collect();
     assert_eq!(faults.len(), 8, "{faults:#?}");
     assert!(faults.iter().all(|fault| !fault.to_lowercase().contains("hunter2")), "{faults:#?}");
+}
+
+/// A document of so many routes and limits, whose last route has this path.
+fn document(routes: usize, limits: usize, path: &str) -> String {
+    let row = |path: &str| format!(r#"{{"path":"{path}","methods":["GET"]}}"#);
+    let rows = (1..routes).map(|number| row(&format!("/{number}"))).chain([row(path)]);
+    let limits = (0..limits).map(|number| format!(r#""x{number}":{{"key":"ip","limit":1,"window_s":1}}"#));
+    let [rows, limits] = [rows.collect::<Vec<_>>(), limits.collect()].map(|entries| entries.join(","));
+    format!(r#"{{"version":1,"routes":[{rows}],"limits":{{{limits}}}}}"#)
+}
+
+fn faults(text: &str) -> Vec<String> {
+    Policy::read(text).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_document_is_read_up_to_its_bounds_and_no_further() {
+    let schema = schema();
+    let path = |length: usize| format!("/{}", "a".repeat(length - 1));
+    for (good, bad, fault) in [
+        (document(4096, 0, "/a"), document(4097, 0, "/a"), ".routes: must be an array of 1 to 4096 routes"),
+        (document(1, 256, "/a"), document(1, 257, "/a"), ".limits: must be at most 256 limits"),
+        (
+            document(1, 0, &path(2048)),
+            document(1, 0, &path(2049)),
+            ".routes[0].path: a path has at most 2048 bytes",
+        ),
+    ] {
+        assert_eq!(faults(&good), Vec::<String>::new());
+        assert_eq!(schema.faults(&good), Ok(Vec::new()));
+        assert_eq!(faults(&bad), [format!("LB_POLICY_JSON{fault}")]);
+        assert!(!schema.faults(&bad).unwrap().is_empty(), "{fault}");
+    }
+    // Text that is no part of a path: no schema sees it.
+    let padded = |length: usize| {
+        let document = document(1, 0, "/a");
+        [" ".repeat(length - document.len()), document].concat()
+    };
+    assert_eq!(faults(&padded(1024 * 1024)), Vec::<String>::new());
+    assert_eq!(faults(&padded(1024 * 1024 + 1)), ["LB_POLICY_JSON: must be at most 1048576 bytes long"]);
+}
+
+#[test]
+fn a_prefix_leaves_room_for_one_byte_behind_it() {
+    let prefix = |length: usize| {
+        let prefix = format!("/{}/", "a".repeat(length - 2));
+        format!(r#"{{"version":1,"routes":[{{"prefix":"{prefix}","methods":["GET"]}}]}}"#)
+    };
+    assert_eq!(faults(&prefix(2047)), Vec::<String>::new());
+    assert_eq!(faults(&prefix(2048)), ["LB_POLICY_JSON.routes[0].prefix: a path has at most 2048 bytes"]);
+}
+
+#[test]
+fn each_of_several_equal_paths_names_the_first() {
+    let row = r#"{"path":"/a","methods":["GET"]}"#;
+    let text = format!(r#"{{"version":1,"routes":[{row},{row},{row}]}}"#);
+    let fault = |index: usize| {
+        format!(
+            "LB_POLICY_JSON.routes[{index}].path: the same as in routes[0]; one route names all methods of a path"
+        )
+    };
+    assert_eq!(faults(&text), [fault(1), fault(2)]);
 }
