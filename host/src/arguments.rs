@@ -114,8 +114,8 @@ pub(crate) struct Limits {
     /// Client connections at once; further ones wait to be accepted.
     #[arg(long, value_name = "COUNT", default_value = "10000")]
     pub(crate) max_connections: NonZeroU32,
-    /// Instances of a component of wasi:http 0.3, each shared by any number of requests; what an
-    /// instance keeps is its own.
+    /// Instances of a component of wasi:http 0.3, each shared by any number of requests, and threads
+    /// to run them on, at most one per core; what an instance keeps is its own.
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) instances: u32,
     /// Instances of a component of wasi:http 0.2 at once, one per request in flight; further

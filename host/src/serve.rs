@@ -7,20 +7,24 @@ mod stop;
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::arguments::{Limits, Reports, ServeArguments};
 use crate::demo::Demo;
-use crate::instance::Instances;
+use crate::instance::{Engine, Instances};
 use crate::journal::{self, Level};
 use crate::metrics::{self, Metrics};
 use crate::record::Observers;
+use crate::world::World;
 use crate::{component, listener};
 use reload::Source;
 pub(crate) use stop::{Stop, Stopping};
@@ -72,10 +76,10 @@ impl Host {
 pub(crate) fn run(arguments: ServeArguments) -> ExitCode {
     raise_file_limit();
     let observers = Arc::new(observers(&arguments.reports));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let ended = runtime
-        .map_err(|error| error.to_string())
-        .and_then(|runtime| runtime.block_on(serve(arguments, Arc::clone(&observers))));
+    let ended = find_component(&arguments).and_then(|found| {
+        let runtime = runtime(found.1.world(), &arguments.limits).map_err(|error| error.to_string())?;
+        runtime.block_on(serve(arguments, found, Arc::clone(&observers)))
+    });
     observers.end();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,13 +90,41 @@ pub(crate) fn run(arguments: ServeArguments) -> ExitCode {
     }
 }
 
+fn find_component(arguments: &ServeArguments) -> Result<(PathBuf, Engine), String> {
+    let file = arguments.component.clone().map_or_else(component::find, Ok);
+    let file = file.map_err(|error| error.to_string())?;
+    let engine = component::load(&file, &arguments.limits).map_err(|error| error.to_string())?;
+    Ok((file, engine))
+}
+
+/// A thread per core; of the 0.3 world a thread per instance, at most. A shared instance works on one core
+/// at a time, and a request that goes back and forth between threads costs half as much again.
+fn runtime(world: World, limits: &Limits) -> std::io::Result<Runtime> {
+    let threads = match world {
+        World::Proxy => None,
+        World::Service => {
+            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            Some(usize::try_from(limits.instances).map_or(cores, |instances| instances.min(cores)))
+        }
+    };
+    match threads {
+        Some(1) => Builder::new_current_thread().enable_all().build(),
+        Some(threads) => Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+        None => Builder::new_multi_thread().enable_all().build(),
+    }
+}
+
 fn observers(reports: &Reports) -> Observers {
     let metrics = reports.metrics.map(|_| Arc::new(Metrics::new()));
     journal::open(reports.log, metrics.clone());
     Observers::new(reports.access_log, reports.log, metrics)
 }
 
-async fn serve(arguments: ServeArguments, observers: Arc<Observers>) -> Result<(), String> {
+async fn serve(
+    arguments: ServeArguments,
+    found: (PathBuf, Engine),
+    observers: Arc<Observers>,
+) -> Result<(), String> {
     let mut signals = signals::Signals::listen().map_err(|error| error.to_string())?;
     let demo = Demo::of(&arguments).await?;
     let listeners = listener::bind_all(&arguments.listen)
@@ -100,11 +132,8 @@ async fn serve(arguments: ServeArguments, observers: Arc<Observers>) -> Result<(
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
     let addresses = addresses.map_err(|error| error.to_string())?;
     let scraped = serve_metrics(&arguments.reports, &observers).await?;
-    let file = arguments.component.clone().map_or_else(component::find, Ok);
-    let file = file.map_err(|error| error.to_string())?;
-    let engine = component::load(&file, &arguments.limits).map_err(|error| error.to_string())?;
     let limits = arguments.limits;
-    let source = Source::new(arguments, demo, (file, engine), observers.metrics().cloned());
+    let source = Source::new(arguments, demo, found, observers.metrics().cloned());
     let loaded = source.load()?;
     loaded.instances.warm().await?;
     source.say("serving", &addresses, &loaded.settings);

@@ -23,10 +23,11 @@ pub(super) fn read(json: &Json, place: Place<'_>, limits: &[&str], faults: &mut 
         let keys = &["path", "prefix", "methods", "timeout_ms", "attempts", "limit"];
         let Some(fields) = faults.object(entry, at, keys) else { continue };
         let matcher = matcher(fields, at, faults);
-        if let Some((key, text)) = matcher
-            && let Some(first) = known.insert((key, text), index)
-        {
-            faults.note(at.key(key), DocumentRule::SamePath { first });
+        if let Some((key, text)) = matcher {
+            let first = *known.entry((key, text)).or_insert(index);
+            if first != index {
+                faults.note(at.key(key), DocumentRule::SamePath { first });
+            }
         }
         let methods = faults.required(fields, at, "methods");
         let methods = methods.and_then(|list| read_methods(list, at.key("methods"), faults));
