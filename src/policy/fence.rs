@@ -4,7 +4,11 @@
 //! next one does is not on it: dot segments and empty segments, also with parameters behind `;`;
 //! backslashes; control bytes; escapes of `/`, `\`, `.`, `%` and of control bytes, and half escapes.
 //! Nothing is ever repaired: a path passes as it is, or not at all.
+//!
+//! `/a%62c` and `/abc;x` pass too, but to many servers they are `/abc`: [`Fenced::plain`] tells, so that
+//! no spelling of a path is taken for another one than the path itself (see [`routes`](super::routes)).
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The longest path, in bytes.
@@ -43,7 +47,7 @@ impl<'a> Fenced<'a> {
         if path.len() > MAX_PATH {
             return Err(FenceRule::TooLong);
         }
-        if path.bytes().any(|byte| !byte.is_ascii_graphic() || b"\\?#".contains(&byte)) {
+        if path.bytes().any(|byte| !byte.is_ascii_graphic() || b"\\?#<>`".contains(&byte)) {
             return Err(FenceRule::ForbiddenByte);
         }
         path.split('%').skip(1).try_for_each(check_escape)?;
@@ -58,21 +62,62 @@ impl<'a> Fenced<'a> {
     pub const fn as_str(self) -> &'a str {
         self.0
     }
+
+    /// The same path in the plainest spelling that a server may read it in: letters, digits, `-`, `_` and
+    /// `~` unescaped (RFC 3986 section 6.2.2.2), segments without parameters.
+    #[must_use]
+    pub fn plain(self) -> Cow<'a, str> {
+        if !self.0.contains(['%', ';']) {
+            return Cow::Borrowed(self.0);
+        }
+        let mut plain = String::with_capacity(self.0.len());
+        for (place, segment) in self.0.split('/').enumerate() {
+            if place > 0 {
+                plain.push('/');
+            }
+            let mut parts = without_parameters(segment).split('%');
+            plain.push_str(parts.next().unwrap_or_default());
+            for after in parts {
+                match (escaped(after), after.get(2..)) {
+                    (Some(byte), Some(rest)) if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) => {
+                        plain.push(char::from(byte));
+                        plain.push_str(rest);
+                    }
+                    _ => {
+                        plain.push('%');
+                        plain.push_str(after);
+                    }
+                }
+            }
+        }
+        Cow::Owned(plain)
+    }
+}
+
+/// The byte that the text behind a `%` stands for.
+fn escaped(after: &str) -> Option<u8> {
+    let digits = after.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+    u8::from_str_radix(digits, 16).ok()
+}
+
+/// Some servers cut parameters off before they look at a segment, some of them after decoding it.
+fn without_parameters(segment: &str) -> &str {
+    let plain = segment.split(';').next().unwrap_or_default();
+    plain.split("%3b").flat_map(|part| part.split("%3B")).next().unwrap_or_default()
 }
 
 /// Judges the text behind a `%`.
 fn check_escape(after: &str) -> Result<(), FenceRule> {
-    let digits = after.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-    let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or(FenceRule::HalfEscape)?;
+    let byte = escaped(after).ok_or(FenceRule::HalfEscape)?;
     match byte.is_ascii_control() || b"/\\.%".contains(&byte) {
         true => Err(FenceRule::ForbiddenEscape),
         false => Ok(()),
     }
 }
 
-/// Some servers cut parameters off before they look at a segment: they must not see another one.
+/// What some servers see of a segment must not be another one.
 fn check_segment(segment: &str) -> Result<(), FenceRule> {
-    match segment.split(';').next().unwrap_or_default() {
+    match without_parameters(segment) {
         "" => Err(FenceRule::EmptySegment),
         "." | ".." => Err(FenceRule::DotSegment),
         _ => Ok(()),
@@ -84,7 +129,7 @@ impl fmt::Display for FenceRule {
         f.write_str(match self {
             Self::Rootless => "a path starts with /",
             Self::TooLong => "a path has at most 2048 bytes",
-            Self::ForbiddenByte => "a path is printable ASCII without blank, backslash, ? and #",
+            Self::ForbiddenByte => "a path is printable ASCII without blank, backslash, and any of ? # < > `",
             Self::HalfEscape => "a % in a path is followed by two hexadecimal digits",
             Self::ForbiddenEscape => "a path has no %2f, %5c, %2e, %25 and no escaped control byte",
             Self::EmptySegment => "a path has no empty segment: no // and no / at its end",
@@ -131,6 +176,9 @@ mod tests {
             ("/../a", DotSegment),
             ("/a/./b", DotSegment),
             ("/a/..;x=1/b", DotSegment),
+            ("/a/..%3bx=1/b", DotSegment),
+            ("/a/.%3B", DotSegment),
+            ("/%3b/a", EmptySegment),
             ("/a\\b", ForbiddenByte),
             ("/a b", ForbiddenByte),
             ("/a\tb", ForbiddenByte),
@@ -138,6 +186,9 @@ mod tests {
             ("/\u{e4}", ForbiddenByte),
             ("/a?b", ForbiddenByte),
             ("/a#b", ForbiddenByte),
+            ("/a<b", ForbiddenByte),
+            ("/a>b", ForbiddenByte),
+            ("/a`b", ForbiddenByte),
             ("/a%2fb", ForbiddenEscape),
             ("/a%2Fb", ForbiddenEscape),
             ("/a%5cb", ForbiddenEscape),
@@ -156,6 +207,23 @@ mod tests {
         ];
         for (path, rule) in cases {
             assert_eq!(Fenced::new(path), Err(rule), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_path_have_one_plain_spelling() {
+        let cases = [
+            ("/feeds/refresh", "/feeds/refresh"),
+            ("/feeds/%72efre%73h", "/feeds/refresh"),
+            ("/%46eeds/refresh;x=1", "/Feeds/refresh"),
+            ("/feeds;a/refresh%3bb", "/feeds/refresh"),
+            ("/feeds;a%3Bb/refres%68;%72", "/feeds/refresh"),
+            ("/%7e%2D%5f%30", "/~-_0"),
+            ("/a%20b%e4%3F", "/a%20b%e4%3F"),
+            ("/", "/"),
+        ];
+        for (path, plain) in cases {
+            assert_eq!(Fenced::new(path).unwrap().plain(), plain, "{path}");
         }
     }
 

@@ -2,11 +2,13 @@
 //!
 //! An exact path beats every prefix, a longer prefix beats a shorter one; and what was found decides
 //! alone: another method is `405`, whatever another row would say. A path is never normalised into a
-//! match. Finding costs a binary search, however many routes there are.
+//! match; and behind a prefix, a path that another server may read as one that belongs to another row, or
+//! to the balancer itself, has no route: no spelling gets around a row. Finding costs a binary search, however many routes there are.
 
 use super::fence::Fenced;
 use super::method::{Method, Methods};
 use super::route::{Bounds, Matcher, Route};
+use super::safelist::HEALTH_PATH;
 use std::borrow::Cow;
 
 /// The routes of a policy.
@@ -82,7 +84,18 @@ impl Routes {
             return self.exact.get(at).map(|route| (route, Sent::Literal(route.matcher.text())));
         }
         let route = self.longest_prefix(path)?;
-        Some((route, Sent::Fenced(Fenced::new(path).ok()?)))
+        let fenced = Fenced::new(path).ok()?;
+        match fenced.plain() {
+            Cow::Owned(plain) if !self.leads_to(route, &plain) => None,
+            _ => Some((route, Sent::Fenced(fenced))),
+        }
+    }
+
+    /// Whether the plain spelling of a path belongs to the row to which its own spelling does.
+    fn leads_to(&self, row: &Route, plain: &str) -> bool {
+        let is_exact = self.exact.binary_search_by(|route| route.matcher.text().cmp(plain)).is_ok();
+        let is_own = plain == HEALTH_PATH;
+        !is_exact && !is_own && self.longest_prefix(plain).is_some_and(|prefix| prefix.matcher == row.matcher)
     }
 
     /// Every prefix of the path sorts before it, and whatever sorts between starts with the longest
