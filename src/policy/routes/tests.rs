@@ -120,3 +120,42 @@ fn a_target_has_the_bounds_and_the_limit_of_its_route() {
 fn a_health_probe_needs_no_route() {
     assert_eq!(Target::health_probe().path_with_query(), "/healthz");
 }
+
+#[test]
+fn no_spelling_of_a_path_gets_around_its_row() {
+    let routes = routes(&["/feeds/", "/feeds/refresh", "/feeds/slow/", "/feeds/slow/er/"]);
+    let row = |path: &str| routes.route_of(path).map(|route| route.matcher.text().to_owned());
+    for around in [
+        "/feeds/%72efresh",
+        "/feeds/refresh;x",
+        "/feeds/refresh;",
+        "/feeds/refres%68;x=1",
+        "/feeds/refresh%3bx",
+        "/feeds/%73low/x",
+        "/feeds/slow;v=1/x",
+        "/feeds/slow/%65r/x",
+        "/feeds/slow;/er/x",
+        "/feeds/slow/er;%3b/x",
+    ] {
+        assert_eq!(row(around), None, "{around}");
+    }
+    for (path, expected) in [
+        ("/feeds/%61", "/feeds/"),
+        ("/feeds/refresh/x", "/feeds/"),
+        ("/feeds/refresh%20", "/feeds/"),
+        ("/feeds/Refresh;x", "/feeds/"),
+        ("/feeds/slow/%61;v=1", "/feeds/slow/"),
+        ("/feeds/slow/%65rr", "/feeds/slow/"),
+    ] {
+        assert_eq!(row(path).as_deref(), Some(expected), "{path}");
+    }
+}
+
+#[test]
+fn no_spelling_reaches_the_balancers_own_endpoint_behind_a_prefix() {
+    let routes = routes(&["/"]);
+    for path in ["/%68ealthz-worker", "/healthz-worker;x", "/healthz%2dworker"] {
+        assert_eq!(routes.look_up(path, None, "GET"), Lookup::Unknown, "{path}");
+    }
+    assert!(matches!(routes.look_up("/healthz-workers", None, "GET"), Lookup::Found(_)));
+}
