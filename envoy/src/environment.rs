@@ -13,8 +13,13 @@ pub(crate) fn settings() -> &'static Settings {
         // Fails only if a logger is set already, which nobody else does.
         let _ = log::set_logger(&EnvoyLog);
         log::set_max_level(LevelFilter::Info);
-        Settings::from_vars(|name| std::env::var(name).ok())
+        Settings::from_vars(variable)
     })
+}
+
+/// A variable of the VM, as the rendered configuration gives it.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// The target of a request that was admitted earlier, from Envoy's own record of it.

@@ -3,12 +3,11 @@
 
 use crate::admission::Stream;
 use crate::attempts;
-use crate::environment::settings;
+use crate::environment::{settings, variable};
 use crate::health::Probes;
 use crate::hostcalls;
 use crate::upload::{self, Uploads};
-use crate::wiring::{MISMATCH, Plugin, Role};
-use messageweave_lb::policy::origin::Origin;
+use crate::wiring::{Plugin, Role};
 use messageweave_lb::policy::time::Millis;
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
@@ -31,7 +30,7 @@ struct Root {
 
 /// What the streams of a plugin share within one worker.
 pub(crate) struct Shared {
-    /// Whether the rendered clusters are those of the configuration.
+    /// Whether what was rendered is what the variables say.
     pub(crate) matches: bool,
     pub(crate) uploads: RefCell<Uploads>,
     pub(crate) probes: RefCell<Probes>,
@@ -68,7 +67,7 @@ impl Root {
 }
 
 /// What `check` says of the configuration, once in the life of an Envoy.
-fn report(matches: bool) {
+fn report(mismatch: Option<&str>) {
     const REPORTED: &str = "lb.reported";
     if hostcalls::shared(REPORTED).0.is_some() {
         return;
@@ -76,8 +75,8 @@ fn report(matches: bool) {
     let _ = hostcalls::share(REPORTED, b"1", None);
     settings().announce();
     settings().errors().iter().for_each(|error| log::warn!("configuration: {error}"));
-    if !matches {
-        log::error!("configuration: {MISMATCH}");
+    if let Some(mismatch) = mismatch {
+        log::error!("configuration: {mismatch}");
     }
 }
 
@@ -107,12 +106,11 @@ impl RootContext for Root {
             return false;
         };
         let settings = settings();
-        let matches =
-            plugin.origins.iter().map(String::as_str).eq(settings.origins().iter().map(Origin::as_str));
+        let mismatch = plugin.mismatch(settings, variable);
         self.role = plugin.role;
-        self.shared = Rc::new(Shared::new(self.id, matches));
+        self.shared = Rc::new(Shared::new(self.id, mismatch.is_none()));
         if plugin.role == Role::Admission {
-            report(matches);
+            report(mismatch);
             crate::hop::declare();
             crate::limits::declare();
             crate::health::prepare();

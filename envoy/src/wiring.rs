@@ -3,6 +3,8 @@
 
 use messageweave_lb::policy::headers::HOP_BY_HOP;
 use messageweave_lb::policy::json::Json;
+use messageweave_lb::policy::origin::Origin;
+use messageweave_lb::policy::settings::{Settings, fingerprint};
 use serde_json::json;
 
 /// Names the cluster of a redirect hop. Only the filter sets it; origins never see it.
@@ -108,10 +110,14 @@ pub struct Plugin {
     /// The origins for which clusters were rendered, in order. A list that differs from the one in
     /// the environment makes the balancer misconfigured.
     pub origins: Vec<String>,
+    /// The [`fingerprint`](messageweave_lb::policy::settings::fingerprint) of the variables from which
+    /// routes, clocks and attempts were rendered, for the same purpose.
+    pub rendered_from: u64,
 }
 
 const ROLE: &str = "role";
 const ORIGINS: &str = "origins";
+const RENDERED_FROM: &str = "rendered_from";
 
 impl Role {
     /// All of them.
@@ -129,10 +135,25 @@ impl Role {
 }
 
 impl Plugin {
-    /// `{"role":"admission","origins":["https://a.example"]}`
+    /// Why what was rendered is not what the variables say, if it is not.
+    #[must_use]
+    pub fn mismatch(
+        &self,
+        settings: &Settings,
+        var: impl FnMut(&str) -> Option<String>,
+    ) -> Option<&'static str> {
+        let origins = settings.origins().iter().map(Origin::as_str);
+        if !self.origins.iter().map(String::as_str).eq(origins) {
+            return Some(OTHER_ORIGINS);
+        }
+        (self.rendered_from != fingerprint(var)).then_some(OTHER_VARIABLES)
+    }
+
+    /// `{"role":"admission","origins":["https://a.example"],"rendered_from":"0f"}`
     #[must_use]
     pub fn encode(&self) -> String {
-        json!({ ROLE: self.role.name(), ORIGINS: self.origins }).to_string()
+        let rendered_from = format!("{:x}", self.rendered_from);
+        json!({ ROLE: self.role.name(), ORIGINS: self.origins, RENDERED_FROM: rendered_from }).to_string()
     }
 
     /// Reads exactly that; nothing from anything else.
@@ -141,15 +162,21 @@ impl Plugin {
         let Json::Object(fields) = Json::parse(std::str::from_utf8(text).ok()?).ok()? else { return None };
         let find = |name| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value);
         let (role, origins) = (find(ROLE)?, find(ORIGINS)?);
+        let rendered_from = u64::from_str_radix(find(RENDERED_FROM)?.as_str()?, 16).ok()?;
         let role = Role::ALL.into_iter().find(|known| role.as_str() == Some(known.name()))?;
         let origins = origins.as_array()?.iter().map(|origin| origin.as_str().map(str::to_owned));
-        Some(Self { role, origins: origins.collect::<Option<_>>()? }).filter(|_| fields.len() == 2)
+        let plugin = Self { role, origins: origins.collect::<Option<_>>()?, rendered_from };
+        Some(plugin).filter(|_| fields.len() == 3)
     }
 }
 
 /// What filter and `check` say of a list of origins for which no clusters were rendered.
-pub const MISMATCH: &str =
+pub const OTHER_ORIGINS: &str =
     "BACKEND_ORIGINS_JSON: differs from the clusters in Envoy's configuration; render it again";
+
+/// What they say of other variables than those from which routes, clocks and attempts were rendered.
+pub const OTHER_VARIABLES: &str = "LB_POLICY_JSON or another LB_ variable: differs from what Envoy's \
+    configuration was rendered from; render it again";
 
 #[cfg(test)]
 mod tests {
@@ -165,7 +192,11 @@ mod tests {
 
     #[test]
     fn the_plugin_configuration_is_read_as_it_is_written() {
-        let plugin = Plugin { role: Role::Admission, origins: vec!["https://a.example".to_owned()] };
+        let plugin = Plugin {
+            role: Role::Admission,
+            origins: vec!["https://a.example".to_owned()],
+            rendered_from: u64::MAX,
+        };
         assert_eq!(Plugin::decode(plugin.encode().as_bytes()), Some(plugin));
     }
 
@@ -175,9 +206,12 @@ mod tests {
             "",
             "[]",
             r#"{"role":"admission"}"#,
-            r#"{"role":"other","origins":[]}"#,
-            r#"{"role":"admission","origins":[1]}"#,
-            r#"{"role":"admission","origins":[],"more":1}"#,
+            r#"{"role":"admission","origins":[]}"#,
+            r#"{"role":"other","origins":[],"rendered_from":"1"}"#,
+            r#"{"role":"admission","origins":[1],"rendered_from":"1"}"#,
+            r#"{"role":"admission","origins":[],"rendered_from":1}"#,
+            r#"{"role":"admission","origins":[],"rendered_from":"x"}"#,
+            r#"{"role":"admission","origins":[],"rendered_from":"1","more":1}"#,
         ] {
             assert_eq!(Plugin::decode(text.as_bytes()), None, "{text}");
         }

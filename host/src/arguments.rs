@@ -163,7 +163,7 @@ impl Limits {
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) environment: EnvironmentArguments,
-    /// Check besides that this configuration of Envoy was rendered for the same origins.
+    /// Check besides that this configuration of Envoy was rendered from the same variables.
     #[arg(long, value_name = "FILE")]
     pub(crate) envoy_config: Option<PathBuf>,
 }

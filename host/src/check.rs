@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use messageweave_lb::policy::document::Policy;
-use messageweave_lb::policy::limit::rule::KeyKind;
+use messageweave_lb::policy::limit::rule::{ClientAddress, KeyKind};
 use messageweave_lb::policy::route::{Matcher, Route};
 use messageweave_lb::policy::safelist::HEALTH_PATH;
 use messageweave_lb::policy::settings::Settings;
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: CheckArguments) -> ExitCode {
     };
     let settings = settings(&variables);
     if let Some(file) = &arguments.envoy_config
-        && let Err(error) = rendered_for(file, &settings)
+        && let Err(error) = rendered_for(file, &variables, &settings)
     {
         eprint!("{}", report(&settings));
         eprintln!("error: {error}");
@@ -41,10 +41,10 @@ pub(crate) fn run(arguments: CheckArguments) -> ExitCode {
     }
 }
 
-/// Whether a configuration of Envoy has clusters for these origins.
-fn rendered_for(file: &Path, settings: &Settings) -> Result<(), String> {
+/// Whether a configuration of Envoy was rendered from these variables.
+fn rendered_for(file: &Path, variables: &Variables, settings: &Settings) -> Result<(), String> {
     let rendered = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    envoy::differs(&rendered, settings)
+    envoy::differs(&rendered, variables, settings)
 }
 
 pub(crate) fn settings(variables: &Variables) -> Settings {
@@ -111,15 +111,34 @@ fn write_policy(text: &mut String, settings: &Settings, policy: &Policy) -> std:
         let off = if settings.limits_off { ", all off: LB_ENV is dev" } else { "" };
         writeln!(text, "limits (at most {} entries in an instance{off}):", policy.max_entries)?;
     }
-    for limit in &policy.limits {
-        let key = match limit.key {
-            KeyKind::Ip => "address",
-            KeyKind::User => "user",
-            KeyKind::Both => "user and address",
-        };
-        writeln!(text, "  {:<34} {} in {} s for each {key}", limit.name, limit.limit, limit.window_s)?;
+    for (place, limit) in policy.limits.iter().enumerate() {
+        write!(text, "  {:<34} {} in {} s for ", limit.name, limit.limit, limit.window_s)?;
+        let address = address(&limit.client_address);
+        match limit.key {
+            KeyKind::Ip => write!(text, "each client by {address}")?,
+            KeyKind::User => write!(text, "each {}, without one by {address}", limit.user_header)?,
+            KeyKind::Both => write!(text, "each {} and client by {address}", limit.user_header)?,
+        }
+        let is_used = policy.routes.iter().any(|route| route.limit == Some(place));
+        writeln!(
+            text,
+            "; {}{}",
+            limit.code.escape_debug(),
+            if is_used { "" } else { "; no route names it" }
+        )?;
     }
     Ok(())
+}
+
+/// Where a client's address comes from.
+fn address(source: &ClientAddress) -> String {
+    match source {
+        ClientAddress::Header(name) => format!("the address in {name}"),
+        ClientAddress::ForwardedForHops(hops) => format!("entry {hops} from the right of x-forwarded-for"),
+        ClientAddress::Connection => {
+            "its connection's address (told by Envoy alone: elsewhere all clients are one)".to_owned()
+        }
+    }
 }
 
 fn write_route(text: &mut String, settings: &Settings, policy: &Policy, route: &Route) -> std::fmt::Result {

@@ -75,15 +75,16 @@ fn read(text: &str, faults: &mut Faults) -> Option<Policy> {
     }
     let limits = match fields.get("limits") {
         Some(limits) => limits::read(limits, top.key("limits"), faults),
-        None => Vec::new(),
+        None => Some(Vec::new()),
     };
     let rows = faults.required(fields, top, "routes").map(|rows| {
-        let names: Vec<_> = limits.iter().map(|limit| limit.name.as_str()).collect();
-        route_rows::read(rows, top.key("routes"), &names, faults)
+        let names: Option<Vec<_>> =
+            limits.as_ref().map(|limits| limits.iter().map(|limit| limit.name.as_str()).collect());
+        route_rows::read(rows, top.key("routes"), names.as_deref(), faults)
     });
     let max_entries = match fields.get("max_entries") {
         Some(count) => faults.number(count, top.key("max_entries"), MOST_MAX_ENTRIES)?,
         None => DEFAULT_MAX_ENTRIES,
     };
-    Some(Policy { routes: Routes::new(rows?), limits, max_entries })
+    Some(Policy { routes: Routes::new(rows?), limits: limits?, max_entries })
 }

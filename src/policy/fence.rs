@@ -67,28 +67,27 @@ impl<'a> Fenced<'a> {
     /// `~` unescaped (RFC 3986 section 6.2.2.2), segments without parameters.
     #[must_use]
     pub fn plain(self) -> Cow<'a, str> {
-        if !self.0.contains(['%', ';']) {
+        if !self.0.bytes().any(|byte| byte == b'%' || byte == b';') {
             return Cow::Borrowed(self.0);
         }
         let mut plain = String::with_capacity(self.0.len());
-        for (place, segment) in self.0.split('/').enumerate() {
-            if place > 0 {
-                plain.push('/');
-            }
-            let mut parts = without_parameters(segment).split('%');
-            plain.push_str(parts.next().unwrap_or_default());
-            for after in parts {
-                match (escaped(after), after.get(2..)) {
-                    (Some(byte), Some(rest)) if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) => {
+        let mut separator = "";
+        for segment in self.0.split('/') {
+            plain.push_str(separator);
+            separator = "/";
+            let mut rest = without_parameters(segment);
+            while let Some((before, after)) = rest.split_once('%') {
+                plain.push_str(before);
+                rest = after;
+                match escaped(after) {
+                    Some(byte) if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) => {
                         plain.push(char::from(byte));
-                        plain.push_str(rest);
+                        rest = after.get(2..).unwrap_or_default();
                     }
-                    _ => {
-                        plain.push('%');
-                        plain.push_str(after);
-                    }
+                    _ => plain.push('%'),
                 }
             }
+            plain.push_str(rest);
         }
         Cow::Owned(plain)
     }
@@ -102,8 +101,12 @@ fn escaped(after: &str) -> Option<u8> {
 
 /// Some servers cut parameters off before they look at a segment, some of them after decoding it.
 fn without_parameters(segment: &str) -> &str {
-    let plain = segment.split(';').next().unwrap_or_default();
-    plain.split("%3b").flat_map(|part| part.split("%3B")).next().unwrap_or_default()
+    let begins = |at: &usize| {
+        let rest = segment.as_bytes().get(*at..).unwrap_or_default();
+        matches!(rest, [b';', ..] | [b'%', b'3', b'b' | b'B', ..])
+    };
+    let end = (0..segment.len()).find(begins).unwrap_or(segment.len());
+    segment.get(..end).unwrap_or_default()
 }
 
 /// Judges the text behind a `%`.

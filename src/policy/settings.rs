@@ -14,6 +14,8 @@ use super::origin::{Origin, OriginRule};
 use super::route::{Attempts, Bounds, Timeout};
 use super::routes::Target;
 use super::time::Millis;
+use siphasher::sip::SipHasher13;
+use std::hash::Hasher;
 use std::num::NonZeroU32;
 
 /// The JSON array of origins.
@@ -44,6 +46,22 @@ pub const VARIABLES: &[&str] = &[
     LB_POLICY_JSON,
     LB_ENV,
 ];
+
+/// What says the same of everything that a host may render from the configuration beside the origins: it
+/// tells whether what was rendered is still what the variables say.
+#[must_use]
+pub fn fingerprint(mut var: impl FnMut(&str) -> Option<String>) -> u64 {
+    let mut hash = SipHasher13::new();
+    for name in VARIABLES {
+        // Those are compared by themselves, and these two shape nothing but answers.
+        if ![BACKEND_ORIGINS_JSON, LB_VERSION, LB_HEALTH_TTL_MS].contains(name) {
+            let text = var(name).unwrap_or_default();
+            hash.write(text.trim().as_bytes());
+            hash.write_u8(0xff);
+        }
+    }
+    hash.finish()
+}
 
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Envoy's HTTP filters, ours and its own.
 
 use messageweave_lb::policy::origin::Origin;
+use messageweave_lb::policy::settings::fingerprint;
 use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, HOPPED, Plugin, Role};
 use serde_json::{Map, Value, json};
 
@@ -144,7 +145,8 @@ pub(super) fn wasm_logger(rendering: &Rendering, role: Role) -> Value {
 /// moment: the next one gets a new VM.
 fn plugin(rendering: &Rendering, role: Role) -> Value {
     let origins = rendering.settings.origins().iter().map(|origin| Origin::as_str(origin).to_owned());
-    let configuration = Plugin { role, origins: origins.collect() }.encode();
+    let rendered_from = fingerprint(|name| rendering.variables.get(name));
+    let configuration = Plugin { role, origins: origins.collect(), rendered_from }.encode();
     let variables: Map<_, _> =
         rendering.variables.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
     json!({

@@ -5,9 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::settings::Settings;
-use messageweave_lb_envoy::wiring::{METADATA, METADATA_ORIGIN, MISMATCH};
+use messageweave_lb_envoy::wiring::{METADATA, METADATA_ORIGIN, OTHER_ORIGINS, Plugin};
 use serde_json::Value;
 
+use crate::environment::Variables;
 use crate::upstream::Routes;
 
 const HTTPS_PORT: u16 = 443;
@@ -45,16 +46,33 @@ impl Endpoint {
     }
 }
 
-/// What is wrong when the clusters of a rendered configuration are not those of the settings.
-pub(crate) fn differs(rendered: &str, settings: &Settings) -> Result<(), String> {
+/// What is wrong when a rendered configuration is not one for the variables: its clusters, or what its
+/// filters say that they were rendered from.
+pub(crate) fn differs(rendered: &str, variables: &Variables, settings: &Settings) -> Result<(), String> {
     let bootstrap: Value = yaml_serde::from_str(rendered).map_err(|error| error.to_string())?;
     let clusters = bootstrap.pointer("/static_resources/clusters").and_then(Value::as_array);
     let place = format!(
         "/load_assignment/endpoints/0/lb_endpoints/0/metadata/filter_metadata/{METADATA}/{METADATA_ORIGIN}"
     );
     let rendered = clusters.into_iter().flatten().filter_map(|cluster| cluster.pointer(&place)?.as_str());
-    match rendered.eq(settings.origins().iter().map(Origin::as_str)) {
-        true => Ok(()),
-        false => Err(MISMATCH.to_owned()),
+    if !rendered.eq(settings.origins().iter().map(Origin::as_str)) {
+        return Err(OTHER_ORIGINS.to_owned());
+    }
+    let mut plugins = Vec::new();
+    collect_plugins(&bootstrap, &mut plugins);
+    if plugins.is_empty() {
+        return Err("the file holds no filter of messageweave-lb".to_owned());
+    }
+    let mismatch = plugins.iter().find_map(|plugin| plugin.mismatch(settings, |name| variables.get(name)));
+    mismatch.map_or(Ok(()), |mismatch| Err(mismatch.to_owned()))
+}
+
+/// The configurations of our filters, wherever they stand.
+fn collect_plugins(node: &Value, found: &mut Vec<Plugin>) {
+    match node {
+        Value::Object(fields) => fields.values().for_each(|value| collect_plugins(value, found)),
+        Value::Array(entries) => entries.iter().for_each(|value| collect_plugins(value, found)),
+        Value::String(text) => found.extend(Plugin::decode(text.as_bytes())),
+        _ => {}
     }
 }

@@ -43,7 +43,9 @@ fn every_error_is_printed_with_exit_code_1_and_no_secret() {
 fn the_routes_and_limits_of_a_document_are_printed_as_they_take_effect() {
     let document = r#"LB_POLICY_JSON={"version":1,"routes":[{"prefix":"/feeds/","methods":["HEAD","GET"]},
         {"path":"/job","methods":["POST"],"timeout_ms":70,"attempts":1,"limit":"api"}],
-        "limits":{"api":{"key":"user","limit":120,"window_s":60}}}"#;
+        "limits":{
+            "api":{"key":"user","limit":120,"window_s":60,"client_address":{"header":"cf-connecting-ip"}},
+            "ip":{"key":"ip","limit":1,"window_s":2,"code":"SLOW"}}}"#;
     let origins = r#"BACKEND_ORIGINS_JSON=["https://a.example","https://b.example"]"#;
     let output = check(&["--env", origins, "--env", document]);
     assert_eq!(output.status.code(), Some(0));
@@ -54,7 +56,12 @@ fn the_routes_and_limits_of_a_document_are_printed_as_they_take_effect() {
     };
     assert_eq!(line("/job "), "/job POST 1 x 70 ms api");
     assert_eq!(line("/feeds/* "), "/feeds/* GET HEAD 2 x 10000 ms");
-    assert_eq!(line("api "), "api 120 in 60 s for each user");
+    let api =
+        "api 120 in 60 s for each authorization, without one by the address in cf-connecting-ip; RATE_LIMIT";
+    assert_eq!(line("api "), api);
+    let ip = "ip 1 in 2 s for each client by its connection's address (told by Envoy alone: elsewhere all clients \
+        are one); SLOW; no route names it";
+    assert_eq!(line("ip "), ip);
     assert!(!report.contains("/reconcile "), "{report}");
 }
 

@@ -10,13 +10,11 @@ use crate::policy::number;
 use std::num::NonZeroU32;
 
 /// The limits in the order of the document. One with a fault keeps its name, so that routes may name
-/// it without being at fault themselves.
-pub(super) fn read(json: &Json, place: Place<'_>, faults: &mut Faults) -> Vec<Limit> {
-    let Json::Object(entries) = json else {
-        return faults.add(place, DocumentRule::NotAnObject).unwrap_or_default();
-    };
+/// it without being at fault themselves; nothing where no names can be told.
+pub(super) fn read(json: &Json, place: Place<'_>, faults: &mut Faults) -> Option<Vec<Limit>> {
+    let Json::Object(entries) = json else { return faults.add(place, DocumentRule::NotAnObject) };
     if entries.len() > MAX_LIMITS {
-        return faults.add(place, DocumentRule::Limits).unwrap_or_default();
+        return faults.add(place, DocumentRule::Limits);
     }
     let mut limits: Vec<Limit> = Vec::with_capacity(entries.len());
     for (index, (name, entry)) in entries.iter().enumerate() {
@@ -28,7 +26,7 @@ pub(super) fn read(json: &Json, place: Place<'_>, faults: &mut Faults) -> Vec<Li
         }
         limits.push(limit(name, entry, at, faults));
     }
-    limits
+    Some(limits)
 }
 
 /// A name that is safe to print and to be told in a place.

@@ -12,7 +12,13 @@ use crate::policy::time::Millis;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub(super) fn read(json: &Json, place: Place<'_>, limits: &[&str], faults: &mut Faults) -> Vec<Route> {
+/// Without the names of the limits, those that routes name are not judged.
+pub(super) fn read(
+    json: &Json,
+    place: Place<'_>,
+    limits: Option<&[&str]>,
+    faults: &mut Faults,
+) -> Vec<Route> {
     let Some(entries) = json.as_array().filter(|entries| (1..=MAX_ROUTES).contains(&entries.len())) else {
         return faults.add(place, DocumentRule::Routes).unwrap_or_default();
     };
@@ -100,8 +106,8 @@ fn bounds(fields: Fields<'_>, at: Place<'_>, faults: &mut Faults) -> Bounds {
 }
 
 /// The place of the limit that a route names.
-fn limit(fields: Fields<'_>, at: Place<'_>, limits: &[&str], faults: &mut Faults) -> Option<usize> {
+fn limit(fields: Fields<'_>, at: Place<'_>, limits: Option<&[&str]>, faults: &mut Faults) -> Option<usize> {
     let name = faults.text(fields.get("limit")?, at.key("limit"))?;
-    let found = limits.iter().position(|known| *known == name);
+    let found = limits?.iter().position(|known| *known == name);
     found.or_else(|| faults.add(at.key("limit"), DocumentRule::UnknownLimit))
 }

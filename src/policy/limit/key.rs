@@ -7,7 +7,7 @@
 
 use super::super::headers::Headers;
 use super::address::Address;
-use super::rule::{KeyKind, Limit};
+use super::rule::{DEFAULT_USER_HEADER, KeyKind, Limit};
 use siphasher::sip::SipHasher13;
 use std::fmt;
 use std::hash::Hasher;
@@ -74,14 +74,19 @@ impl Hash {
         }
     }
 
-    /// Says whether the request names a user: by at least one field that is not empty.
+    /// Says whether the request names a user: by exactly one field that is not empty. Of two, servers take
+    /// either, so that one user would have as many buckets as there are second lines.
     fn add_user(&mut self, headers: &Headers, name: &str) -> bool {
-        let mut named = false;
-        for value in headers.all(name).filter(|value| !value.is_empty()) {
+        let mut values = headers.all(name).filter(|value| !value.is_empty());
+        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        if name == DEFAULT_USER_HEADER {
+            let (scheme, credentials) = credentials(value);
+            self.add(b"scheme", &scheme.to_ascii_lowercase());
+            self.add(b"user", credentials);
+        } else {
             self.add(b"user", value);
-            named = true;
         }
-        named
+        true
     }
 
     fn add_address(&mut self, address: Option<Address>) {
@@ -95,6 +100,14 @@ impl Hash {
     fn finish(self) -> Key {
         Key(self.0.finish())
     }
+}
+
+/// The scheme of an `authorization`, whose case does not matter, and what stands behind it and any number
+/// of blanks (RFC 9110 section 11.4).
+fn credentials(value: &[u8]) -> (&[u8], &[u8]) {
+    let end = value.iter().position(u8::is_ascii_whitespace).unwrap_or(value.len());
+    let (scheme, rest) = value.split_at_checked(end).unwrap_or((value, &[]));
+    (scheme, rest.trim_ascii())
 }
 
 #[cfg(test)]
@@ -141,12 +154,32 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_not_taken_for_one_another() {
-        let key = |headers: &Headers| key(KeyKind::User, headers, None);
+    fn a_repeated_field_names_nobody() {
+        let key = |headers: &Headers, address| key(KeyKind::User, headers, address);
         let two = Headers::from([("authorization", "a"), ("authorization", "b")]);
-        let turned = Headers::from([("authorization", "b"), ("authorization", "a")]);
-        let one = Headers::from([("authorization", "ab")]);
-        assert!(key(&two) != key(&one) && key(&two) != key(&turned));
+        assert_eq!(key(&two, HERE), key(&Headers::default(), HERE));
+        assert_ne!(key(&two, HERE), key(&two, THERE));
+        let one = Headers::from([("authorization", "a"), ("authorization", "")]);
+        assert_eq!(key(&one, HERE), key(&user("a"), THERE));
+    }
+
+    #[test]
+    fn a_user_has_one_key_however_the_scheme_is_spelt() {
+        let key = |value| key(KeyKind::User, &user(value), HERE);
+        for spelling in ["bearer t", "BEARER t", "Bearer   t", "Bearer\tt"] {
+            assert_eq!(key(spelling), key("Bearer t"), "{spelling}");
+        }
+        for other in ["Bearer T", "Basic t", "Bearert", "Bearer t t"] {
+            assert_ne!(key(other), key("Bearer t"), "{other}");
+        }
+    }
+
+    #[test]
+    fn another_field_is_taken_byte_for_byte() {
+        let limit = Limit { key: KeyKind::User, user_header: "x-api-key".to_owned(), ..limit() };
+        let key = |value| Key::of(SECRET, &limit, &Headers::from([("x-api-key", value)]), HERE);
+        assert_ne!(key("A b"), key("a b"));
+        assert_ne!(key("a  b"), key("a b"));
     }
 
     #[test]

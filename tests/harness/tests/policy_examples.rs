@@ -337,3 +337,10 @@ fn each_of_several_equal_paths_names_the_first() {
     };
     assert_eq!(faults(&text), [fault(1), fault(2)]);
 }
+
+#[test]
+fn limits_that_cannot_be_read_put_no_route_at_fault() {
+    let row = r#"[{"path":"/a","methods":["GET"],"limit":"x"}]"#;
+    let text = format!(r#"{{"version":1,"routes":{row},"limits":[]}}"#);
+    assert_eq!(faults(&text), ["LB_POLICY_JSON.limits: must be an object"]);
+}
