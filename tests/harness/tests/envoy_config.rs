@@ -113,14 +113,46 @@ fn check_refuses_a_configuration_that_was_rendered_for_other_origins() {
 }
 
 #[test]
+fn check_refuses_other_variables_than_those_that_a_file_was_rendered_from() {
+    let file = example();
+    let check = |variable: &str| {
+        let origins = r#"BACKEND_ORIGINS_JSON=["https://amber.example","https://blue.example:8443"]"#;
+        run(&["check", "--env", origins, "--env", variable, "--envoy-config", file.to_str().unwrap()])
+    };
+    for same in ["LB_POLICY_JSON= ", "LB_VERSION=7", "LB_HEALTH_TTL_MS=7"] {
+        let output = check(same);
+        assert!(output.status.success(), "{same}: {output:?}");
+    }
+    for other in [
+        "LB_MAX_ATTEMPTS=1",
+        "LB_ENV=dev",
+        r#"LB_POLICY_JSON={"version":1,"routes":[{"path":"/","methods":["GET"]}]}"#,
+    ] {
+        let output = check(other);
+        assert!(!output.status.success(), "{other}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("render it again"), "{output:?}");
+    }
+}
+
+#[test]
 fn the_filter_refuses_clusters_that_were_rendered_for_other_origins() {
+    refuses("mismatch", "BACKEND_ORIGINS_JSON", r#"["https://b.example","https://a.example"]"#);
+}
+
+#[test]
+fn the_filter_refuses_routes_that_were_rendered_from_other_variables() {
+    refuses("stale", "LB_TRUST_FORWARDED_PROTO", "true");
+}
+
+/// The variable is another one than when the configuration was rendered.
+fn refuses(name: &str, variable: &str, other: &str) {
     let mut bootstrap = plain(ORIGINS);
     each(&mut bootstrap.1, &mut |object| {
-        if let Some(value) = object.get_mut("BACKEND_ORIGINS_JSON") {
-            *value = json!(r#"["https://b.example","https://a.example"]"#);
+        if let Some(value) = object.get_mut(variable) {
+            *value = json!(other);
         }
     });
-    let envoy = Envoy::start(&folder("mismatch"), &bootstrap.1, &["--concurrency", "1"]).unwrap();
+    let envoy = Envoy::start(&folder(name), &bootstrap.1, &["--concurrency", "1"]).unwrap();
     let answers = ask(bootstrap.0, &["/nope", "/ready"]);
     assert!(answers[0].contains("route not forwarded: /nope"), "{answers:?}");
     assert!(
