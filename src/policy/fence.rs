@@ -5,8 +5,8 @@
 //! backslashes; control bytes; escapes of `/`, `\`, `.`, `%` and of control bytes, and half escapes.
 //! Nothing is ever repaired: a path passes as it is, or not at all.
 //!
-//! `/a%62c` and `/abc;x` pass too, but to many servers they are `/abc`: [`Fenced::plain`] tells, so that
-//! no spelling of a path is taken for another one than the path itself (see [`routes`](super::routes)).
+//! `/a%62c` and `/abc;x` pass too, but to many servers they are `/abc`: [`Fenced::meaning`] tells, so that
+//! no spelling of a path gets around its row (see [`routes`](super::routes)).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -63,34 +63,35 @@ impl<'a> Fenced<'a> {
         self.0
     }
 
-    /// The same path in the plainest spelling that a server may read it in: letters, digits, `-`, `_` and
-    /// `~` unescaped (RFC 3986 section 6.2.2.2), segments without parameters.
+    /// The path as a server may read it: escapes undone, each byte as the character of its number, segments
+    /// without parameters. Paths that some server takes for one have the same.
     #[must_use]
-    pub fn plain(self) -> Cow<'a, str> {
-        if !self.0.bytes().any(|byte| byte == b'%' || byte == b';') {
-            return Cow::Borrowed(self.0);
-        }
-        let mut plain = String::with_capacity(self.0.len());
-        let mut separator = "";
-        for segment in self.0.split('/') {
-            plain.push_str(separator);
-            separator = "/";
-            let mut rest = without_parameters(segment);
-            while let Some((before, after)) = rest.split_once('%') {
-                plain.push_str(before);
-                rest = after;
-                match escaped(after) {
-                    Some(byte) if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) => {
-                        plain.push(char::from(byte));
-                        rest = after.get(2..).unwrap_or_default();
-                    }
-                    _ => plain.push('%'),
-                }
-            }
-            plain.push_str(rest);
-        }
-        Cow::Owned(plain)
+    pub fn meaning(self) -> Cow<'a, str> {
+        meaning(self.0)
     }
+}
+
+/// See [`Fenced::meaning`]; of a text that passes but for a slash at its end.
+pub(super) fn meaning(path: &str) -> Cow<'_, str> {
+    if !path.bytes().any(|byte| b"%;".contains(&byte)) {
+        return Cow::Borrowed(path);
+    }
+    let mut meaning = String::with_capacity(path.len());
+    let mut is_parameter = false;
+    let mut rest = path;
+    while let Some(first) = rest.bytes().next() {
+        rest = rest.get(1..).unwrap_or_default();
+        let mut byte = first;
+        if let Some(escaped) = escaped(rest).filter(|_| first == b'%') {
+            byte = escaped;
+            rest = rest.get(2..).unwrap_or_default();
+        }
+        is_parameter = (is_parameter || byte == b';') && byte != b'/';
+        if !is_parameter {
+            meaning.push(char::from(byte));
+        }
+    }
+    Cow::Owned(meaning)
 }
 
 /// The byte that the text behind a `%` stands for.
@@ -214,20 +215,22 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_path_have_one_plain_spelling() {
+    fn spellings_of_one_path_have_one_meaning() {
         let cases = [
             ("/feeds/refresh", "/feeds/refresh"),
             ("/feeds/%72efre%73h", "/feeds/refresh"),
             ("/%46eeds/refresh;x=1", "/Feeds/refresh"),
             ("/feeds;a/refresh%3bb", "/feeds/refresh"),
             ("/feeds;a%3Bb/refres%68;%72", "/feeds/refresh"),
-            ("/%7e%2D%5f%30", "/~-_0"),
-            ("/a%20b%e4%3F", "/a%20b%e4%3F"),
+            ("/%7e%2D%5f%30%21", "/~-_0!"),
+            ("/a%20b%3F%23;/c", "/a b?#/c"),
             ("/", "/"),
         ];
-        for (path, plain) in cases {
-            assert_eq!(Fenced::new(path).unwrap().plain(), plain, "{path}");
+        for (path, meaning) in cases {
+            assert_eq!(Fenced::new(path).unwrap().meaning(), meaning, "{path}");
         }
+        let meaning = |path| Fenced::new(path).unwrap().meaning().into_owned();
+        assert_eq!(meaning("/%e4"), meaning("/%E4"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A route: a path or a prefix, its methods, its bounds, its limit.
 
+use super::fence::meaning;
 use super::method::Methods;
 use super::time::Millis;
 use std::borrow::Cow;
@@ -29,6 +30,14 @@ pub enum Matcher {
 }
 
 impl Matcher {
+    /// The same kind of what the text means (see [`Fenced::meaning`](super::fence::Fenced::meaning)).
+    pub(super) fn meant(&self) -> Self {
+        match self {
+            Self::Exact(path) => Self::Exact(meaning(path).into_owned().into()),
+            Self::Prefix(prefix) => Self::Prefix(meaning(prefix).into_owned().into()),
+        }
+    }
+
     /// The path or the prefix.
     #[must_use]
     pub fn text(&self) -> &str {

@@ -2,10 +2,9 @@
 //!
 //! An exact path beats every prefix, a longer prefix beats a shorter one; and what was found decides
 //! alone: another method is `405`, whatever another row would say. A path is never normalised into a
-//! match; and behind a prefix, a path that another server may read as one that belongs to another row, or
-//! to the balancer itself, has no route: no spelling gets around a row. Finding costs a binary search, however many routes there are.
+//! match. Finding costs a binary search, however many routes there are.
 
-use super::fence::Fenced;
+use super::fence::{Fenced, meaning};
 use super::method::{Method, Methods};
 use super::route::{Bounds, Matcher, Route};
 use super::safelist::HEALTH_PATH;
@@ -18,6 +17,8 @@ pub struct Routes {
     exact: Cow<'static, [Route]>,
     /// Sorted by prefix.
     prefixes: Vec<Prefix>,
+    /// The rows by what their paths mean; none where no row is a prefix.
+    meant: Option<Box<Self>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +43,29 @@ impl Routes {
     /// The routes of a table of exact paths that is sorted already.
     #[must_use]
     pub(super) const fn of_sorted(exact: &'static [Route]) -> Self {
-        Self { exact: Cow::Borrowed(exact), prefixes: Vec::new() }
+        Self { exact: Cow::Borrowed(exact), prefixes: Vec::new(), meant: None }
     }
 
     /// The routes of rows in any order. Of two for the same paths only one would be found.
     #[must_use]
     pub(super) fn new(rows: Vec<Route>) -> Self {
+        let mut meant = Vec::new();
+        if rows.iter().any(|row| matches!(row.matcher, Matcher::Prefix(_))) {
+            meant.extend(rows.iter().map(|row| Route { matcher: row.matcher.meant(), ..row.clone() }));
+        }
+        let mut routes = Self::sorted(rows);
+        if !meant.is_empty() {
+            routes.meant = Some(Box::new(Self::sorted(meant)));
+        }
+        routes
+    }
+
+    fn sorted(rows: Vec<Route>) -> Self {
         let (mut exact, mut prefixes): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|route| matches!(route.matcher, Matcher::Exact(_)));
         exact.sort_unstable_by(by_text);
         prefixes.sort_unstable_by(by_text);
-        Self { exact: Cow::Owned(exact), prefixes: nest(prefixes) }
+        Self { exact: Cow::Owned(exact), prefixes: nest(prefixes), meant: None }
     }
 
     /// The rows: exact ones first, each kind sorted.
@@ -80,22 +93,32 @@ impl Routes {
     }
 
     fn find<'a>(&'a self, path: &'a str) -> Option<(&'a Route, Sent<'a>)> {
-        if let Ok(at) = self.exact.binary_search_by(|route| route.matcher.text().cmp(path)) {
-            return self.exact.get(at).map(|route| (route, Sent::Literal(route.matcher.text())));
+        if let Some(route) = self.exact(path) {
+            return Some((route, Sent::Literal(route.matcher.text())));
         }
         let route = self.longest_prefix(path)?;
         let fenced = Fenced::new(path).ok()?;
-        match fenced.plain() {
-            Cow::Owned(plain) if !self.leads_to(route, &plain) => None,
-            _ => Some((route, Sent::Fenced(fenced))),
-        }
+        self.is_meant(route, fenced).then_some((route, Sent::Fenced(fenced)))
     }
 
-    /// Whether the plain spelling of a path belongs to the row to which its own spelling does.
-    fn leads_to(&self, row: &Route, plain: &str) -> bool {
-        let is_exact = self.exact.binary_search_by(|route| route.matcher.text().cmp(plain)).is_ok();
-        let is_own = plain == HEALTH_PATH;
-        !is_exact && !is_own && self.longest_prefix(plain).is_some_and(|prefix| prefix.matcher == row.matcher)
+    fn exact(&self, path: &str) -> Option<&Route> {
+        let at = self.exact.binary_search_by(|route| route.matcher.text().cmp(path)).ok()?;
+        self.exact.get(at)
+    }
+
+    /// Whether a path behind a prefix means one that belongs to this row, too. `/feeds/%72efresh` is
+    /// `/feeds/refresh` to the server behind: where that has a row of its own, or is the balancer's own, no
+    /// other spelling of it may pass as any path behind `/feeds/`.
+    fn is_meant(&self, row: &Route, path: Fenced<'_>) -> bool {
+        let meant = path.meaning();
+        let found = self.meant.as_ref().and_then(|rows| match rows.exact(&meant) {
+            None => rows.longest_prefix(&meant),
+            exact => exact,
+        });
+        let is_row = |found: &Route| {
+            matches!(found.matcher, Matcher::Prefix(_)) && found.matcher.text() == meaning(row.matcher.text())
+        };
+        meant != HEALTH_PATH && found.is_some_and(is_row)
     }
 
     /// Every prefix of the path sorts before it, and whatever sorts between starts with the longest

@@ -152,6 +152,26 @@ fn no_spelling_of_a_path_gets_around_its_row() {
 }
 
 #[test]
+fn a_row_may_be_spelt_oddly_itself_and_has_that_spelling_alone() {
+    let routes = routes(&["/", "/a%E4", "/b%62", "/c;v=1/"]);
+    let row = |path: &str| routes.route_of(path).map(|route| route.matcher.text().to_owned());
+    for (path, expected) in [
+        ("/a%E4", Some("/a%E4")),
+        ("/a%e4", None),
+        ("/%61%E4", None),
+        ("/b%62", Some("/b%62")),
+        ("/bb", None),
+        ("/bbb", Some("/")),
+        ("/c;v=1/x", Some("/c;v=1/")),
+        ("/c;v=2/x", None),
+        ("/c/x", None),
+        ("/c;v=1", Some("/")),
+    ] {
+        assert_eq!(row(path).as_deref(), expected, "{path}");
+    }
+}
+
+#[test]
 fn no_spelling_reaches_the_balancers_own_endpoint_behind_a_prefix() {
     let routes = routes(&["/"]);
     for path in ["/%68ealthz-worker", "/healthz-worker;x", "/healthz%2dworker"] {
