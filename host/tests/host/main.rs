@@ -16,6 +16,7 @@ mod connections;
 mod demo;
 mod departures;
 mod early_answers;
+mod envoy;
 mod failures;
 mod faulty;
 mod frames;
