@@ -112,11 +112,18 @@ impl Clock {
         }
     }
 
-    pub(super) fn received(&self, bytes: &[u8]) {
+    /// Says whether what came in makes sense so far.
+    pub(super) fn received(&self, bytes: &[u8]) -> bool {
         self.locked(|state| {
             let completed = state.framing.take(bytes);
             state.look(completed);
-        });
+            !state.framing.is_malformed()
+        })
+    }
+
+    /// The body of the request that has just been read is malformed already.
+    pub(super) fn is_malformed(&self) -> bool {
+        self.locked(|state| state.framing.is_malformed())
     }
 
     /// The socket takes no more for now. An answer ends for hyper when its last bytes are in hyper's
