@@ -85,7 +85,7 @@ pub(crate) struct Reports {
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub(crate) log: LogFormat,
     /// Write a line per request on standard output, in the format of --log: method, path (without
-    /// query), status, origin, attempts, milliseconds.
+    /// query), status, origin, attempts, milliseconds, and `broken-off` if the answer was.
     #[arg(long)]
     pub(crate) access_log: bool,
     /// Serve counters and durations at http://ADDR/metrics, as Prometheus reads them.

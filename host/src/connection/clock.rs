@@ -231,7 +231,7 @@ impl InFlight {
         delimiter: Option<Socket>,
         ending: Ending,
     ) -> Counted {
-        Counted { body, delimiter, _ending: ending, _in_flight: self }
+        Counted { body, delimiter, ending, _in_flight: self }
     }
 }
 
@@ -245,7 +245,7 @@ impl Drop for InFlight {
 pub(super) struct Counted {
     body: ResponseBody,
     delimiter: Option<Socket>,
-    _ending: Ending,
+    ending: Ending,
     _in_flight: InFlight,
 }
 
@@ -259,8 +259,11 @@ impl Body for Counted {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
         let frame = Pin::new(&mut this.body).poll_frame(cx);
-        if let (Poll::Ready(Some(Err(_))), Some(socket)) = (&frame, &this.delimiter) {
-            socket.reset_at_end();
+        if let Poll::Ready(Some(Err(reason))) = &frame {
+            this.ending.broke_off(*reason);
+            if let Some(socket) = &this.delimiter {
+                socket.reset_at_end();
+            }
         }
         frame
     }

@@ -24,6 +24,7 @@ mod framing;
 mod h2_origins;
 mod origin;
 mod process;
+mod records;
 mod reports;
 mod requests;
 mod shared;
