@@ -80,7 +80,8 @@ pub fn follow(
     request: Redirected<'_>,
     configured: &[Origin],
 ) -> Option<Hop> {
-    let HopTarget { origin, url } = leads_to(status, response, request.origin, request.path_with_query)?;
+    let url = resolve(status, response, request.origin, request.path_with_query)?;
+    let origin = Origin::of_url(&url).ok()?;
     let known = configured.contains(&origin);
     if !known && is_local(&url) {
         return None;
@@ -122,10 +123,7 @@ pub fn leads_to(
     origin: &Origin,
     path_with_query: &str,
 ) -> Option<HopTarget> {
-    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
-        return None;
-    }
-    let url = resolve(location(response)?, origin, path_with_query)?;
+    let url = resolve(status, response, origin, path_with_query)?;
     Some(HopTarget { origin: Origin::of_url(&url).ok()?, url })
 }
 
@@ -140,9 +138,13 @@ fn location(response: &Headers) -> Option<&str> {
     (!text.is_empty() && !text.bytes().any(odd)).then_some(text)
 }
 
-/// Resolves it against the URL of the request; only https without credentials is followed, and only
+/// Resolves that of a redirect against the URL of the request; only https without credentials is followed, and only
 /// as long as a host can send it.
-fn resolve(location: &str, origin: &Origin, path_with_query: &str) -> Option<Url> {
+fn resolve(status: u16, response: &Headers, origin: &Origin, path_with_query: &str) -> Option<Url> {
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = location(response)?;
     let current = [origin.as_str(), path_with_query].concat();
     let url = Url::parse(&current).ok()?.join(location).ok()?;
     let credentials = !url.username().is_empty() || url.password().is_some();

@@ -29,10 +29,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if let Some(bytes @ [_, ..]) = buffer.filled().get(before..) {
-            if !self.clock.received(bytes) {
-                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
-            }
+        if let Some(bytes @ [_, ..]) = buffer.filled().get(before..)
+            && !self.clock.received(bytes)
+        {
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
         read
     }
