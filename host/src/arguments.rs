@@ -85,7 +85,7 @@ pub(crate) struct Reports {
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub(crate) log: LogFormat,
     /// Write a line per request on standard output, in the format of --log: method, path (without
-    /// query), status, origin, attempts, milliseconds.
+    /// query), status, origin, attempts, milliseconds, and `broken-off` if the answer was.
     #[arg(long)]
     pub(crate) access_log: bool,
     /// Serve counters and durations at http://ADDR/metrics, as Prometheus reads them.
@@ -97,7 +97,7 @@ pub(crate) struct Reports {
 #[derive(Args, Clone, Copy)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct Limits {
-    /// Request head, in bytes.
+    /// Request head, in bytes; its target has at most 65534, whatever is given.
     #[arg(long, value_name = "BYTES", default_value = "65536",
           value_parser = clap::value_parser!(u32).range(8192..=1_048_576))]
     pub(crate) max_head_bytes: u32,

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, TRANSFER_ENCODING};
+use http::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, TRANSFER_ENCODING,
+};
 use http::uri::{Authority as UriAuthority, Scheme as UriScheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
@@ -15,7 +17,6 @@ use messageweave_lb::policy::reply::Reply;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::arguments::Limits;
-use crate::connection::Clock;
 use crate::instance::{Instances, RequestBody, ResponseBody};
 
 /// Answers one request, by the component unless the host has to refuse it.
@@ -26,6 +27,7 @@ pub(crate) async fn respond(
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
     let mut request = RequestBody::of(request);
+    join_cookies(&mut request);
     if is_over_limits(&request, limits) {
         return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "request head too large");
     }
@@ -38,11 +40,6 @@ pub(crate) async fn respond(
     if judge_host(&request).is_err() {
         return of_policy(Reply::malformed_host());
     }
-    join_cookies(&mut request);
-    if let (Instances::Service(_), Some(clock)) = (&*instances, request.extensions().get::<Arc<Clock>>()) {
-        // A shared instance does not tell whose request it sends on.
-        clock.reach_origin();
-    }
     match instances.answer(scheme, request).await {
         Ok(response) => response,
         Err(fault) => plain(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string()),
@@ -50,7 +47,7 @@ pub(crate) async fn respond(
 }
 
 /// The exact limits: hyper's own are those of its buffer, and h2 has none on the number of fields.
-/// Counts as HTTP/1.1 writes a head, line by line.
+/// Counts as HTTP/1.1 writes a head, line by line: a cookie in crumbs is one.
 fn is_over_limits<B>(request: &Request<B>, limits: &Limits) -> bool {
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
@@ -113,6 +110,14 @@ fn of_policy(reply: Reply) -> Response<ResponseBody> {
     });
     let headers: HeaderMap = fields.collect();
     whole(status, headers, reply.body.into())
+}
+
+/// The answer to a request whose body is known to be malformed when its head has been read. Nothing that
+/// follows is a request.
+pub(crate) fn malformed_body() -> Response<ResponseBody> {
+    let mut response = of_policy(Reply::broken_body());
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// The answer to a request that waited in vain for an instance.

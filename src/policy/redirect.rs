@@ -80,10 +80,7 @@ pub fn follow(
     request: Redirected<'_>,
     configured: &[Origin],
 ) -> Option<Hop> {
-    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
-        return None;
-    }
-    let url = resolve(location(response)?, request)?;
+    let url = resolve(status, response, request.origin, request.path_with_query)?;
     let origin = Origin::of_url(&url).ok()?;
     let known = configured.contains(&origin);
     if !known && is_local(&url) {
@@ -118,6 +115,18 @@ pub fn follow_configured(
     follow(status, response, request, configured).filter(|hop| configured.contains(hop.target.origin()))
 }
 
+/// Where a response leads, whether or not anybody may follow it there.
+#[must_use]
+pub fn leads_to(
+    status: u16,
+    response: &Headers,
+    origin: &Origin,
+    path_with_query: &str,
+) -> Option<HopTarget> {
+    let url = resolve(status, response, origin, path_with_query)?;
+    Some(HopTarget { origin: Origin::of_url(&url).ok()?, url })
+}
+
 /// A usable `location`: one field, not empty, without the bytes that a URL parser drops or repairs.
 fn location(response: &Headers) -> Option<&str> {
     let mut fields = response.all("location");
@@ -129,10 +138,14 @@ fn location(response: &Headers) -> Option<&str> {
     (!text.is_empty() && !text.bytes().any(odd)).then_some(text)
 }
 
-/// Resolves it against the URL of the request; only https without credentials is followed, and only
+/// Resolves that of a redirect against the URL of the request; only https without credentials is followed, and only
 /// as long as a host can send it.
-fn resolve(location: &str, request: Redirected<'_>) -> Option<Url> {
-    let current = [request.origin.as_str(), request.path_with_query].concat();
+fn resolve(status: u16, response: &Headers, origin: &Origin, path_with_query: &str) -> Option<Url> {
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = location(response)?;
+    let current = [origin.as_str(), path_with_query].concat();
     let url = Url::parse(&current).ok()?.join(location).ok()?;
     let credentials = !url.username().is_empty() || url.password().is_some();
     let usable = url.scheme() == "https" && !credentials && url.as_str().len() <= MAX_TARGET;

@@ -112,11 +112,18 @@ impl Clock {
         }
     }
 
-    pub(super) fn received(&self, bytes: &[u8]) {
+    /// Says whether what came in makes sense so far.
+    pub(super) fn received(&self, bytes: &[u8]) -> bool {
         self.locked(|state| {
             let completed = state.framing.take(bytes);
             state.look(completed);
-        });
+            !state.framing.is_malformed()
+        })
+    }
+
+    /// The body of the request that has just been read is malformed already.
+    pub(super) fn is_malformed(&self) -> bool {
+        self.locked(|state| state.framing.is_malformed())
     }
 
     /// The socket takes no more for now. An answer ends for hyper when its last bytes are in hyper's
@@ -224,7 +231,7 @@ impl InFlight {
         delimiter: Option<Socket>,
         ending: Ending,
     ) -> Counted {
-        Counted { body, delimiter, _ending: ending, _in_flight: self }
+        Counted { body, delimiter, ending, _in_flight: self }
     }
 }
 
@@ -238,7 +245,7 @@ impl Drop for InFlight {
 pub(super) struct Counted {
     body: ResponseBody,
     delimiter: Option<Socket>,
-    _ending: Ending,
+    ending: Ending,
     _in_flight: InFlight,
 }
 
@@ -252,8 +259,11 @@ impl Body for Counted {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
         let frame = Pin::new(&mut this.body).poll_frame(cx);
-        if let (Poll::Ready(Some(Err(_))), Some(socket)) = (&frame, &this.delimiter) {
-            socket.reset_at_end();
+        if let Poll::Ready(Some(Err(reason))) = &frame {
+            this.ending.broke_off(*reason);
+            if let Some(socket) = &this.delimiter {
+                socket.reset_at_end();
+            }
         }
         frame
     }

@@ -1,5 +1,6 @@
 //! Where the bytes of a connection stand: within a head that has begun and not ended, or not. For the
-//! clock alone: what a message is, hyper and h2 say, and here their word is taken for it.
+//! clock: what a message is, hyper and h2 say, and here their word is taken for it, but for the framing of
+//! chunks, where a reading that is not everybody's is refused.
 
 mod http1;
 mod http2;
@@ -38,6 +39,14 @@ impl Framing {
                 false
             }
             Self::Http2(http2) => http2.take(bytes),
+        }
+    }
+
+    /// What follows could be read in more than one way. h2 says so itself.
+    pub(super) fn is_malformed(&self) -> bool {
+        match self {
+            Self::Http1(http1) => http1.is_malformed(),
+            Self::Http2(_) => false,
         }
     }
 

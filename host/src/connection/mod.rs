@@ -19,6 +19,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
+use messageweave_lb::policy::safelist::HEALTH_PATH;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -152,13 +153,20 @@ async fn answer(
     mut request: Request<Incoming>,
     delimiter: Option<Socket>,
 ) -> Result<http::Response<clock::Counted>, std::convert::Infallible> {
-    request.extensions_mut().insert(clock);
+    let is_malformed = clock.is_malformed();
+    // The health view asks origins for itself: it goes on for a client that has ended its half.
+    if request.uri().path() != HEALTH_PATH {
+        request.extensions_mut().insert(clock);
+    }
     let record = host.observers().begin(&request);
     if let Some(record) = &record {
         request.extensions_mut().insert(Arc::clone(record));
     }
     let ending = Ending::of(record);
-    let response = front::respond(host.instances(), scheme, host.limits(), request).await;
+    let response = match is_malformed {
+        true => front::malformed_body(),
+        false => front::respond(host.instances(), scheme, host.limits(), request).await,
+    };
     let delimiter = delimiter.filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
     let ending = ending.with(response.status());
     Ok(response.map(|body| in_flight.until_end_of(body, delimiter, ending)))
@@ -182,8 +190,8 @@ async fn drive(
     connection: impl GracefulConnection,
 ) {
     let mut connection = pin!(connection);
-    // A client may only have ended its half and still read: what it gets without an origin, it
-    // gets. A request to an origin goes on for nobody.
+    // A client may only have ended its half and still read: what it gets without being forwarded, it
+    // gets. A request that is forwarded goes on for nobody: who has left looks just the same.
     let mut abandoned = pin!(async {
         departed.await;
         clock.origin_reached().await;

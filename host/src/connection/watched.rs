@@ -1,4 +1,5 @@
-//! A stream that tells the connection's clock when bytes come in, and when they cannot go out.
+//! A stream that tells the connection's clock when bytes come in, and when they cannot go out. Where
+//! what comes in can be read in two ways it is broken: nobody then reads it in either.
 
 use std::io;
 use std::pin::Pin;
@@ -28,8 +29,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if let Some(bytes @ [_, ..]) = buffer.filled().get(before..) {
-            self.clock.received(bytes);
+        if let Some(bytes @ [_, ..]) = buffer.filled().get(before..)
+            && !self.clock.received(bytes)
+        {
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
         read
     }

@@ -11,6 +11,7 @@ mod run;
 mod watch;
 mod yaml;
 
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,13 +52,16 @@ pub(crate) fn print(arguments: &EnvoyArguments) -> ExitCode {
         rendering.admin = arguments.admin.map(listeners::socket_address);
         rendering.yaml()
     });
-    match rendered {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
+    let printed = rendered.and_then(|text| {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        written.map_err(|error| format!("standard output: {error}"))
+    });
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("messageweave-lb: {error}");
+            // Standard error that is gone changes nothing.
+            let _ = writeln!(io::stderr(), "messageweave-lb: {error}");
             ExitCode::FAILURE
         }
     }

@@ -1,9 +1,9 @@
 //! `envoy`: this process becomes Envoy, so that signals and the exit code are Envoy's own. A helper
 //! process waits until Envoy answers, says so, and removes what was rendered once Envoy has ended.
 
-use std::fs::{DirBuilder, write};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{Permissions, write};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use messageweave_lb::policy::settings::VARIABLES;
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::{FILTER, Rendering, listeners};
 use crate::arguments::EnvoyRunArguments;
@@ -23,40 +24,50 @@ const ADMIN: &str = "admin.sock";
 
 /// Renders the configuration and becomes Envoy.
 pub(crate) fn run(arguments: &EnvoyRunArguments) -> ExitCode {
-    let error = match prepare(arguments) {
+    let error = become_envoy(arguments);
+    // Standard error that is gone changes nothing.
+    let _ = writeln!(io::stderr(), "messageweave-lb: {error}");
+    ExitCode::FAILURE
+}
+
+/// Comes back with an error alone. The folder then goes with this frame; else the helper removes it.
+fn become_envoy(arguments: &EnvoyRunArguments) -> String {
+    let folder = match folder() {
+        Ok(folder) => folder,
+        Err(error) => return format!("a folder for the configuration: {error}"),
+    };
+    match prepare(arguments, folder.path()) {
         Ok(mut envoy) => {
             let error = envoy.exec();
             format!("{}: {error}", envoy.get_program().display())
         }
         Err(error) => error,
-    };
-    eprintln!("messageweave-lb: {error}");
-    ExitCode::FAILURE
+    }
 }
 
-fn prepare(arguments: &EnvoyRunArguments) -> Result<Command, String> {
+fn prepare(arguments: &EnvoyRunArguments, folder: &Path) -> Result<Command, String> {
+    let admin = match arguments.admin {
+        Some(address) => address.to_string(),
+        None => folder.join(ADMIN).display().to_string(),
+    };
+    // Before anything is in it: from now on it goes however this process ends.
+    watch(folder, &admin).map_err(|error| format!("the helper process: {error}"))?;
     let mut rendering = Rendering::new(&arguments.config)?;
-    let folder = folder().map_err(|error| format!("a folder for the configuration: {error}"))?;
     if arguments.config.filter.is_none() {
         rendering.filter =
             near(FILTER).ok_or_else(|| format!("no {FILTER}: give --filter FILE or run `make build`"))?;
     }
     if rendering.certificate.is_none() {
-        rendering.certificate = Some(certificate(&folder)?);
+        rendering.certificate = Some(certificate(folder)?);
     }
-    let admin = match arguments.admin {
-        Some(address) => address.to_string(),
-        None => folder.join(ADMIN).display().to_string(),
-    };
     rendering.admin = Some(match arguments.admin {
         Some(address) => listeners::socket_address(address),
         None => json!({ "pipe": { "path": admin } }),
     });
-    eprint!("{}", check::report_of(&rendering.variables));
+    let _ = write!(io::stderr(), "{}", check::report_of(&rendering.variables));
     let bootstrap = folder.join(BOOTSTRAP);
     write(&bootstrap, rendering.bootstrap().to_string())
         .map_err(|error| format!("{}: {error}", bootstrap.display()))?;
-    watch(&folder, &admin).map_err(|error| format!("the helper process: {error}"))?;
     let mut envoy = Command::new(program());
     envoy.arg("--config-path").arg(bootstrap).arg("--disable-hot-restart");
     envoy.args(["--log-level", "warning"]).args(&arguments.more);
@@ -84,11 +95,11 @@ fn near(file: &str) -> Option<PathBuf> {
     tried.into_iter().find(|file| file.is_file())
 }
 
-/// A new folder that is this user's alone: it holds a key and the variables.
-fn folder() -> io::Result<PathBuf> {
-    let folder = std::env::temp_dir().join(format!("messageweave-lb-envoy-{}", std::process::id()));
-    DirBuilder::new().mode(0o700).create(&folder)?;
-    Ok(folder)
+/// A new folder that is this user's alone: it holds a key and the variables. Its name is nobody's to guess
+/// or to take in advance.
+fn folder() -> io::Result<TempDir> {
+    let private = Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("messageweave-lb-envoy-").permissions(private).tempdir()
 }
 
 /// A certificate for this machine, when none is given.
@@ -105,6 +116,8 @@ fn certificate(folder: &Path) -> Result<(PathBuf, PathBuf), String> {
 fn watch(folder: &Path, admin: &str) -> io::Result<()> {
     let mut helper = Command::new(std::env::current_exe()?);
     helper.arg(WATCH).arg(folder).arg(admin).stdin(Stdio::piped());
+    // What a terminal sends to its foreground is for Envoy; the helper outlives it.
+    helper.process_group(0);
     let mut helper = helper.spawn()?;
     if let Some(alive) = helper.stdin.take() {
         // Kept open across the exec, and closed by nobody.

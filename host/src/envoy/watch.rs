@@ -1,7 +1,7 @@
 //! The helper of `envoy`: asks Envoy's admin interface until it is ready, prints where it listens,
 //! and tidies up when it has ended.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::arguments::EnvoyWatchArguments;
@@ -32,10 +33,13 @@ pub(crate) fn watch(arguments: &EnvoyWatchArguments) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         runtime.block_on(async {
+            // A stop of the whole is sent to both, and this one has to come last.
+            let _ignored =
+                [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::terminate()].map(signal);
             let mut end = end;
             tokio::select! {
                 addresses = ready(&admin) => {
-                    addresses.iter().for_each(|address| println!("listening on http://{address}"));
+                    announce(&addresses);
                     let _ = (&mut end).await;
                 }
                 _ = &mut end => {}
@@ -44,6 +48,15 @@ pub(crate) fn watch(arguments: &EnvoyWatchArguments) -> ExitCode {
     }
     let _ = std::fs::remove_dir_all(&arguments.folder);
     ExitCode::SUCCESS
+}
+
+/// A reader that has gone is no reason to leave the folder behind.
+fn announce(addresses: &[String]) {
+    let mut out = std::io::stdout().lock();
+    for address in addresses {
+        let _ = writeln!(out, "listening on http://{address}");
+    }
+    let _ = out.flush();
 }
 
 /// The addresses of all listeners, once Envoy serves.

@@ -20,7 +20,7 @@ use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
 use crate::connection::Clock;
 use crate::front;
 use crate::journal::{self, Level};
-use crate::record::Record;
+use crate::record::{Record, Sent};
 
 /// The component gave no answer: it trapped before the head, or broke the rules of its world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ tokio::task_local! {
 
 /// Whose request the component works on.
 pub(super) struct Client {
-    /// Of a shared instance, the connections were told at the start.
+    /// Where there is one that its departure ends: not for the health view.
     pub(super) connection: Option<Arc<Clock>>,
     pub(super) record: Option<Arc<Record>>,
 }
@@ -60,8 +60,8 @@ impl Client {
 }
 
 /// The component sends a request to an origin: from now on the client's departure ends its work.
-/// Gives the record of the client's request, if there is one.
-pub(super) fn send_for_client(uri: &Uri) -> Option<Arc<Record>> {
+/// Gives the record of the client's request, if there is one, and what was sent in it.
+pub(super) fn send_for_client(uri: &Uri) -> Option<(Arc<Record>, Sent)> {
     let record = CLIENT.try_with(|client| {
         if let Some(connection) = &client.connection {
             connection.reach_origin();
@@ -69,11 +69,9 @@ pub(super) fn send_for_client(uri: &Uri) -> Option<Arc<Record>> {
         client.record.clone()
     });
     // Nobody's client: a task of a shared instance that has answered already.
-    let record = record.ok().flatten();
-    if let Some(record) = &record {
-        record.sends(uri);
-    }
-    record
+    let record = record.ok().flatten()?;
+    let sent = record.sends(uri)?;
+    Some((record, sent))
 }
 
 /// Runs the component on a request up to the head of the answer, and what is then left of the call in a task

@@ -23,7 +23,7 @@ use crate::world::World;
 use answer::Fault;
 use pool::Pool;
 pub(crate) use request_body::RequestBody;
-pub(crate) use response_body::ResponseBody;
+pub(crate) use response_body::{BrokenOff, ResponseBody};
 use service::Service;
 
 /// The compiled component, ready to be instantiated; the same for every configuration.

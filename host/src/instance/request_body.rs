@@ -6,6 +6,7 @@
 //! reading of what still comes, as nginx does with `lingering_close`.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tokio::time::timeout;
 use wasmtime_wasi_http::Error as WasiError;
 
 use crate::h2_end;
+use crate::record::Record;
 
 /// Time for which unread bytes are taken off the connection before it closes.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
@@ -30,6 +32,7 @@ pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
     version: Version,
     drains: bool,
+    record: Option<Arc<Record>>,
 }
 
 impl RequestBody {
@@ -40,7 +43,8 @@ impl RequestBody {
         let (parts, incoming) = request.into_parts();
         let drains = parts.version < Version::HTTP_2 && !parts.headers.contains_key(EXPECT);
         let version = parts.version;
-        Request::from_parts(parts, Self { incoming: Some(incoming), version, drains })
+        let record = parts.extensions.get().cloned();
+        Request::from_parts(parts, Self { incoming: Some(incoming), version, drains, record })
     }
 }
 
@@ -84,13 +88,19 @@ impl Body for RequestBody {
         let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
         // Once it is read, `100 Continue` has been sent.
         this.drains = true;
-        match Pin::new(&mut *incoming).poll_frame(cx) {
+        let frame = match Pin::new(&mut *incoming).poll_frame(cx) {
             // To an origin the half of an upload would look whole.
             Poll::Ready(None) if !h2_end::is_true(this.version, incoming) => {
                 Poll::Ready(Some(Err(WasiError::ConnectionTerminated)))
             }
             frame => frame.map_err(Into::into),
+        };
+        if let (Poll::Ready(Some(Err(_))), Some(record), Version::HTTP_2) =
+            (&frame, &this.record, this.version)
+        {
+            record.stream_is_reset();
         }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

@@ -175,8 +175,10 @@ impl ComponentBody {
                     return Poll::Ready(None);
                 }
                 Poll::Pending if !ended => return Poll::Pending,
-                Poll::Ready(Some(Err(_))) => BrokenOff::Aborted,
-                Poll::Ready(None) | Poll::Pending => BrokenOff::Unfinished,
+                Poll::Ready(Some(Err(_))) if !matches!(self.outcome.poll(cx), Outcome::Trapped) => {
+                    BrokenOff::Aborted
+                }
+                Poll::Ready(_) | Poll::Pending => BrokenOff::Unfinished,
             };
             self.breaking = Some(Breaking { reason, last_words: Box::pin(sleep(LAST_WORDS)) });
         }

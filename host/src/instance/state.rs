@@ -118,9 +118,10 @@ impl WasiHttpHooks for Hooks {
         let request = request.map(|body| self.death.guard(body));
         Box::new(async move {
             let response = upstream.send(request, options.unwrap_or_default()).await?;
-            if let Some(record) = record {
-                record.is_answered(response.status());
-            }
+            let response = match record {
+                Some((record, sent)) => record.is_answered(sent, response),
+                None => response,
+            };
             let worker: Worker = Box::new(async { Ok(()) });
             Ok((response, worker))
         })

@@ -1,5 +1,5 @@
 //! `--access-log`: a line per request on standard output: method, path, status, origin, attempts,
-//! milliseconds. Never a query. A thread of its own writes, so that a reader who does not read holds
+//! milliseconds, and whether the answer broke off. Never a query. A thread of its own writes, so that a reader who does not read holds
 //! up no answer: lines that it does not keep up with are dropped.
 
 use std::io::{self, BufWriter, Write};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::journal::{self, Level, LogFormat};
 
@@ -43,6 +43,15 @@ impl Line {
     }
 }
 
+/// How a request ended.
+pub(super) struct Ended {
+    pub(super) status: u16,
+    pub(super) attempts: u32,
+    /// The answer did not break off.
+    pub(super) is_whole: bool,
+    pub(super) time: Duration,
+}
+
 /// What is not printable is escaped, and a backslash too, so that an escape is one.
 fn fit(text: &str) -> String {
     let mut fit = String::with_capacity(text.len().min(LONGEST));
@@ -66,25 +75,23 @@ impl AccessLog {
         Self { format, lines, is_behind: AtomicBool::new(false) }
     }
 
-    pub(super) fn write(
-        &self,
-        line: &Line,
-        status: u16,
-        origin: Option<&str>,
-        attempts: u32,
-        time: Duration,
-    ) {
+    pub(super) fn write(&self, line: &Line, origin: Option<&str>, ended: Ended) {
         let Line { method, path } = line;
+        let Ended { status, attempts, is_whole, time } = ended;
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let text = match self.format {
             LogFormat::Text => {
-                format!("{method} {path} {status} {} {attempts} {ms}\n", origin.unwrap_or("-"))
+                let end = if is_whole { "" } else { " broken-off" };
+                format!("{method} {path} {status} {} {attempts} {ms}{end}\n", origin.unwrap_or("-"))
             }
             LogFormat::Json => {
-                let object = json!({
+                let mut object = json!({
                     "method": method, "path": path, "status": status,
                     "origin": origin, "attempts": attempts, "ms": ms,
                 });
+                if let (false, Value::Object(members)) = (is_whole, &mut object) {
+                    members.insert("broken_off".to_owned(), true.into());
+                }
                 object.to_string() + "\n"
             }
         };

@@ -5,6 +5,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 
+use messageweave_lb::policy::failure::FailureClass;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::resolve::Unresolvable;
@@ -100,6 +101,17 @@ pub(super) fn classify(error: &(dyn StdError + 'static)) -> WasiError {
     }
     // A canceled dispatch without a deeper cause: the connection ended under the request.
     WasiError::ConnectionTerminated
+}
+
+/// The policy's class of how an answer's body broke off.
+pub(crate) fn class_of_cut(error: &WasiError) -> FailureClass {
+    match error {
+        WasiError::ConnectionReadTimeout => FailureClass::Timeout,
+        WasiError::TlsProtocolError => FailureClass::Tls,
+        WasiError::HttpProtocolError => FailureClass::Protocol,
+        WasiError::HttpResponseHeaderSectionSize(_) => FailureClass::Limit,
+        _ => FailureClass::Reset,
+    }
 }
 
 fn of_hyper(error: &hyper::Error) -> Option<WasiError> {

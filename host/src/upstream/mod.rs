@@ -11,5 +11,6 @@ mod tls;
 mod upload;
 
 pub(crate) use client::Upstream;
+pub(crate) use failure::class_of_cut;
 pub(crate) use resolve::{Route, Routes};
 pub(crate) use tls::trust;

@@ -183,6 +183,11 @@ async fn a_badly_framed_body_ends_whole_nowhere() {
         ("a chunk longer than its size", "2\r\nhi!\r\n0\r\n\r\n"),
         ("an end without its empty line", "0\r\n"),
         ("a malformed trailer", "2\r\nhi\r\n0\r\nx t : 1\r\n\r\n"),
+        ("a bare LF behind the last size", "2\r\nhi\r\n0\n\r\n"),
+        ("a bare LF for the empty line", "2\r\nhi\r\n0\r\n\n"),
+        ("a bare LF behind a trailer", "2\r\nhi\r\n0\r\nx: y\n\r\n"),
+        ("an empty line of bare LFs", "2\r\nhi\r\n0\r\nx: y\n\n"),
+        ("more than one of them", "2\r\nhi\r\n0\r\nx: y\n\nq\n\n\r\n\r\n"),
         ("a long trailer section", &format!("2\r\nhi\r\n0\r\nx-t: {long}\r\n\r\n")),
     ] {
         let request = format!("{CHUNKED}\r\n{body}{SMUGGLED}");
@@ -192,6 +197,68 @@ async fn a_badly_framed_body_ends_whole_nowhere() {
         assert!(statuses == [400] || is_lost, "{what}: {statuses:?}");
         let seen = String::from_utf8(std::mem::take(&mut *seen.lock().unwrap())).unwrap();
         assert!(!seen.ends_with("0\r\n\r\n") && !seen.contains("/api/status"), "{what}: {seen}");
+    }
+}
+
+/// What one reader takes for the end of a trailer section, another takes for the middle of it.
+#[tokio::test]
+async fn nothing_behind_a_bare_lf_in_trailers_is_read_in_either_way() {
+    let (host, seen) = start().await;
+    let body = "2\r\nhi\r\n0\r\nx: y\n\n";
+    for (target, tls) in [("/webhook/tg", true), ("/nope", true), ("/webhook/tg", false)] {
+        let request = format!("POST {target} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n");
+        // With the head, and behind it.
+        for pieces in [vec![format!("{request}{body}{SMUGGLED}")], vec![request, format!("{body}{SMUGGLED}")]]
+        {
+            let answers = if tls {
+                let mut client = client::tls(host.address).await;
+                say_in_pieces(&mut client, &pieces).await
+            } else {
+                let mut client = client::plain(host.address).await;
+                say_in_pieces(&mut client, &pieces).await
+            };
+            // An early answer is given before the body has come.
+            let expected = match pieces.len() {
+                1 => 400,
+                _ if !tls => 308,
+                _ if target == "/nope" => 404,
+                _ => 400,
+            };
+            assert_eq!(answers, [expected], "{pieces:?}");
+            let seen = String::from_utf8(std::mem::take(&mut *seen.lock().unwrap())).unwrap();
+            assert!(!seen.ends_with("0\r\n\r\n") && !seen.contains("/api/status"), "{seen}");
+        }
+    }
+}
+
+async fn say_in_pieces<S>(client: &mut Client<S>, pieces: &[String]) -> Vec<u16>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    for piece in pieces {
+        client.send(piece).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    statuses_of(&client.rest().await)
+}
+
+#[tokio::test]
+async fn the_preface_of_h2_on_http1_ends_the_connection() {
+    let (host, _) = start().await;
+    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    assert!(statuses(&host, preface.as_bytes()).await.is_empty());
+    let mut client = client::plain(host.address).await;
+    client.send(preface).await;
+    assert!(statuses_of(&client.rest().await).is_empty());
+}
+
+#[tokio::test]
+async fn a_target_has_at_most_65534_bytes_whatever_the_flags_say() {
+    let host = crate::process::Setup::new().flag("--max-head-bytes", "1048576").start();
+    for (length, status) in [(65_534, 404), (65_535, 414)] {
+        let target = format!("/{}", "y".repeat(length - 1));
+        let request = format!("GET {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+        assert_eq!(statuses(&host, request.as_bytes()).await, [status], "{length}");
     }
 }
 

@@ -245,6 +245,18 @@ async fn a_slow_head_behind_another_request_is_closed_in_its_time() {
     }
 }
 
+/// Trailers that look like a complete head to one who reads them by lone LFs.
+#[tokio::test]
+async fn no_content_blinds_the_clock_for_a_slow_head_behind_it() {
+    let host = Setup::new().flag("--head-timeout-ms", SHORT).start();
+    let head = "POST /a HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
+    let start = Instant::now();
+    let mut client = client::tls(host.address).await;
+    client.send(format!("{head}3\r\nabc\r\n0\r\nX: y\n\nQ\n\n\r\n\r\nGET / HT")).await;
+    client.rest().await;
+    assert!(start.elapsed() < GENEROUS);
+}
+
 #[tokio::test]
 async fn whole_requests_leave_a_connection_idle() {
     let host = Setup::new().flag("--head-timeout-ms", SHORT).start();

@@ -9,7 +9,8 @@ use tokio::time::timeout;
 
 use crate::client;
 use crate::origin::{self, Origin, read_head, write};
-use crate::process::{PATIENCE, Setup, until};
+use crate::process::{PATIENCE, until};
+use crate::reports::components;
 use crate::trust::Authority;
 
 /// An origin that says `head` after the request and then waits for the connection to end.
@@ -149,25 +150,38 @@ async fn a_body_that_only_the_end_delimits_breaks_off_by_a_reset() {
 }
 
 #[tokio::test]
-async fn a_client_that_has_ended_its_half_still_gets_a_local_answer() {
-    let host = Setup::new().start();
-    for _ in 0..200 {
-        let mut client = client::plain(host.address).await;
-        client.send(client::request_kept_alive("/ready")).await;
-        client.0.shutdown().await.unwrap();
-        assert_eq!(client.last_answer().await.status, 308);
+async fn a_client_that_has_ended_its_half_still_gets_what_is_not_forwarded() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |stream, _| origin::keep_answering(stream, "up")).await;
+    for component in components() {
+        let host = origin::setup(&authority, &[&origin]).component(component).start();
+        for _ in 0..50 {
+            let mut client = client::plain(host.address).await;
+            client.send(client::request_kept_alive("/ready")).await;
+            client.0.shutdown().await.unwrap();
+            assert_eq!(client.last_answer().await.status, 308);
+            for (target, status) in [("/nope", 404), ("/worker", 405), ("/healthz-worker", 200)] {
+                let mut client = client::tls(host.address).await;
+                client.send(client::request_kept_alive(target)).await;
+                client.0.shutdown().await.unwrap();
+                let answer = String::from_utf8(client.rest().await).unwrap();
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answer:?}");
+            }
+        }
     }
 }
 
 #[tokio::test]
 async fn a_client_that_has_ended_its_half_ends_the_request_upstream() {
-    let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
-    let origin = waiting(&authority, "", Arc::clone(&ended)).await;
-    let host = origin::host(&authority, &[&origin]);
-    let mut client = client::tls(host.address).await;
-    client.send(client::request("GET", "/ready")).await;
-    until("the request upstream", || origin.connections() == 1).await;
-    client.hears_nothing_for(std::time::Duration::from_millis(100)).await;
-    client.0.shutdown().await.unwrap();
-    timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
+    for component in components() {
+        let (authority, ended) = (Authority::new(), Arc::new(Notify::new()));
+        let origin = waiting(&authority, "", Arc::clone(&ended)).await;
+        let host = origin::setup(&authority, &[&origin]).component(component).start();
+        let mut client = client::tls(host.address).await;
+        client.send(client::request("GET", "/ready")).await;
+        until("the request upstream", || origin.connections() == 1).await;
+        client.hears_nothing_for(std::time::Duration::from_millis(100)).await;
+        client.0.shutdown().await.unwrap();
+        timeout(PATIENCE / 4, ended.notified()).await.expect("the request upstream goes on");
+    }
 }

@@ -11,7 +11,7 @@ use crate::process::{Host, PATIENCE, Setup, until};
 use crate::trust::Authority;
 
 /// Both builds.
-fn components() -> [PathBuf; 2] {
+pub(crate) fn components() -> [PathBuf; 2] {
     ["messageweave-lb.wasm", "messageweave-lb-p3.wasm"]
         .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist").join(name))
 }
@@ -41,7 +41,7 @@ fn objects(text: &str) -> Vec<Value> {
         .collect()
 }
 
-async fn scrape(host: &Host) -> String {
+pub(crate) async fn scrape(host: &Host) -> String {
     until("the address of the metrics", || host.announced().contains("/metrics")).await;
     let announced = host.announced();
     let address = announced.split("metrics on http://").nth(1).unwrap().split('/').next().unwrap();

@@ -159,3 +159,22 @@ async fn a_tls_client_that_offers_http_1_0_alone_is_served() {
     client.send("GET /nope HTTP/1.0\r\nhost: a\r\n\r\n").await;
     assert_eq!(client.last_answer().await.status, 404);
 }
+
+/// As a browser sends them, and as HTTP/1.1 would.
+#[tokio::test]
+async fn cookies_in_crumbs_are_one_field() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |stream, _| keep_answering(stream, "sweet")).await;
+    let host = origin::host(&authority, &[&origin]);
+    let io = client::handshake(host.address, &["h2"]).await;
+    let (mut client, connection) = h2::client::handshake(io).await.unwrap();
+    tokio::spawn(connection);
+    for (count, size, status) in [(120, 4, 200), (120, 1000, 431)] {
+        let mut request = Request::get("https://lb.example/ready");
+        for number in 0..count {
+            request = request.header("cookie", format!("a{number}={}", "b".repeat(size)));
+        }
+        let (answer, _) = client.send_request(request.body(()).unwrap(), true).unwrap();
+        assert_eq!(answer.await.unwrap().status().as_u16(), status);
+    }
+}

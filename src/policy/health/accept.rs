@@ -20,6 +20,9 @@ pub enum Form {
 const RANGES: [[&[u8]; 3]; 2] =
     [[b"*/*", b"application/*", b"application/json"], [b"*/*", b"text/*", b"text/html"]];
 
+/// The page's own parameter.
+const OWN: [&[u8]; 2] = [b"charset=utf-8", b"charset=\"utf-8\""];
+
 impl Form {
     /// The form that a request's `accept` prefers.
     #[must_use]
@@ -53,14 +56,16 @@ fn hear(heard: &mut [u32; 2], name: &[u8], weight: u32) {
 }
 
 /// `media-range [ weight ]`: its name, and its weight in thousandths. One with a parameter of its own
-/// asks for what neither form is; the page's own `charset=utf-8` is none.
+/// asks for what neither form is; the page's own `charset=utf-8`, which may be quoted (RFC 9110 section
+/// 8.3.2), is none, and an empty one is nothing (section 5.6.6).
 fn range(mut rest: &[u8]) -> Option<(&[u8], u32)> {
     let name = cut(&mut rest, b';');
     while !rest.is_empty() {
         // The weight is the last of them; what once could stand behind it had no use.
         match cut(&mut rest, b';') {
             [b'q' | b'Q', b'=', weight @ ..] => return Some((name, thousandths(weight)?)),
-            part if part.eq_ignore_ascii_case(b"charset=utf-8") => {}
+            [] => {}
+            part if OWN.iter().any(|own| part.eq_ignore_ascii_case(own)) => {}
             _ => return None,
         }
     }
@@ -122,6 +127,11 @@ mod tests {
             "text/*, */*",
             "text/html;charset=utf-8",
             "text/html; charset=UTF-8 ; q=0.001",
+            "text/html; charset=\"utf-8\"",
+            "text/html;CHARSET=\"UTF-8\";q=0.2",
+            "text/html;;q=0.5",
+            "text/html; ; charset=utf-8;",
+            "text/html;",
             "application/json;q=0.899, text/html;q=0.9",
             "application/json;q=0, */*",
             "text/html;level=1;q=0, text/html",
@@ -152,6 +162,10 @@ mod tests {
             "text/html;q=0.5, application/json;q=0.501",
             "text/html;level=1",
             "text/html;charset=latin1",
+            "text/html;charset=\"latin1\"",
+            "text/html;charset=\"utf-8",
+            "text/html;;level=1",
+            "text/html;;q=0",
             "text/html;charset=utf-8;level=1",
             "text/html;level=1;charset=utf-8",
             "image/png;a=\",text/html,\"",

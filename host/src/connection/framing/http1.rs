@@ -1,4 +1,9 @@
 //! HTTP/1: a head ends with an empty line (RFC 9112 section 2.1), and hyper says what follows it.
+//!
+//! The line ends of a head may be lone LFs (section 2.2), those of chunked framing may not (section
+//! 7.1). hyper waits for CRLF at the end of a trailer section and reads the lines in it by lone LFs, so
+//! what a lone LF ends for one reader is the middle of a line for another: such a body is malformed here,
+//! and nobody reads on behind it.
 
 use super::Content;
 
@@ -11,27 +16,38 @@ enum Part {
     Untold,
     Content(u64),
     Chunk(Chunk),
+    /// Nobody can tell.
+    Malformed,
 }
 
-/// The line that the bytes stand in; a lone LF ends one too (RFC 9112 section 2.2).
+/// The line of a head that the bytes stand in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// No byte of the section has come.
+    /// No byte of the head has come.
     Unbegun,
     Empty,
     Begun,
 }
 
-/// Where in a chunked body (RFC 9112 section 7.1).
+/// Where in a chunked body (RFC 9112 section 7.1); `Lf` stands behind a CR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chunk {
     Size(u64),
     Extension(u64),
+    SizeLf(u64),
     Data(u64),
-    /// The line end behind the data.
-    End,
-    Trailers(Line),
+    DataCr,
+    DataLf,
+    /// The begin of a line behind the last chunk: of a trailer, or the empty one.
+    LineStart,
+    Trailer,
+    TrailerLf,
+    EndLf,
 }
+
+/// The framing of a chunked body has no meaning, or more than one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Malformed;
 
 pub(in super::super) struct Http1 {
     part: Part,
@@ -46,9 +62,13 @@ impl Default for Http1 {
 }
 
 impl Http1 {
-    /// A head has begun and is not complete.
+    /// A head has begun, and hyper has not read it to its end.
     pub(in super::super) fn is_within_head(&self) -> bool {
-        matches!(self.part, Part::Head(Line::Empty | Line::Begun))
+        matches!(self.part, Part::Head(Line::Empty | Line::Begun) | Part::Untold)
+    }
+
+    pub(super) fn is_malformed(&self) -> bool {
+        self.part == Part::Malformed
     }
 
     pub(super) fn take(&mut self, mut bytes: &[u8]) {
@@ -58,17 +78,22 @@ impl Http1 {
                     self.untold.extend_from_slice(bytes);
                     return;
                 }
+                Part::Malformed => return,
                 Part::Content(left) => self.skip(bytes, left, Part::Content, Part::Head(Line::Unbegun)),
                 Part::Chunk(Chunk::Data(left)) => {
                     let data = |left| Part::Chunk(Chunk::Data(left));
-                    self.skip(bytes, left, data, Part::Chunk(Chunk::End))
+                    self.skip(bytes, left, data, Part::Chunk(Chunk::DataCr))
                 }
                 Part::Head(line) => {
                     self.part = line.next(*first).map_or(Part::Untold, Part::Head);
                     rest
                 }
                 Part::Chunk(chunk) => {
-                    self.part = chunk.next(*first).map_or(Part::Head(Line::Unbegun), Part::Chunk);
+                    self.part = match chunk.next(*first) {
+                        Ok(Some(chunk)) => Part::Chunk(chunk),
+                        Ok(None) => Part::Head(Line::Unbegun),
+                        Err(Malformed) => Part::Malformed,
+                    };
                     rest
                 }
             };
@@ -82,8 +107,10 @@ impl Http1 {
         bytes.get(here..).unwrap_or_default()
     }
 
+    /// hyper has read a head. One that has not ended here is read in two ways.
     pub(super) fn head_was_read(&mut self, content: Content) {
         self.part = match content {
+            _ if self.part != Part::Untold => Part::Malformed,
             Content::None | Content::Length(0) => Part::Head(Line::Unbegun),
             Content::Length(length) => Part::Content(length),
             Content::Chunked => Part::Chunk(Chunk::Size(0)),
@@ -108,18 +135,27 @@ impl Line {
 
 impl Chunk {
     /// `None` at the end of the body.
-    fn next(self, byte: u8) -> Option<Self> {
-        Some(match (self, byte) {
-            (Self::Size(0) | Self::Extension(0), b'\n') => Self::Trailers(Line::Empty),
-            (Self::Size(size) | Self::Extension(size), b'\n') => Self::Data(size),
+    fn next(self, byte: u8) -> Result<Option<Self>, Malformed> {
+        Ok(Some(match (self, byte) {
+            (Self::Size(size) | Self::Extension(size), b'\r') => Self::SizeLf(size),
+            (Self::Size(_) | Self::Extension(_) | Self::LineStart | Self::Trailer, b'\n') => {
+                return Err(Malformed);
+            }
             (Self::Size(size), _) => match char::from(byte).to_digit(16) {
                 Some(digit) => Self::Size(size.saturating_mul(16).saturating_add(u64::from(digit))),
                 None => Self::Extension(size),
             },
-            (Self::End, b'\n') => Self::Size(0),
-            (Self::Trailers(line), _) => Self::Trailers(line.next(byte)?),
-            (other, _) => other,
-        })
+            (Self::Extension(size), _) => Self::Extension(size),
+            (Self::SizeLf(0) | Self::TrailerLf, b'\n') => Self::LineStart,
+            (Self::SizeLf(size), b'\n') => Self::Data(size),
+            (Self::DataCr, b'\r') => Self::DataLf,
+            (Self::DataLf, b'\n') => Self::Size(0),
+            (Self::LineStart, b'\r') => Self::EndLf,
+            (Self::Trailer, b'\r') => Self::TrailerLf,
+            (Self::LineStart | Self::Trailer, _) => Self::Trailer,
+            (Self::EndLf, b'\n') => return Ok(None),
+            _ => return Err(Malformed),
+        }))
     }
 }
 
@@ -179,6 +215,45 @@ mod tests {
         {
             assert_eq!(within_head(&[(HEAD, content)], body), [false; 5], "{content:?}");
         }
+    }
+
+    #[test]
+    fn a_lone_line_end_in_chunked_framing_is_malformed_wherever_it_stands() {
+        for body in [
+            "1\nx\r\n0\r\n\r\n",
+            "1;a\nx\r\n0\r\n\r\n",
+            "1\r\nx\n0\r\n\r\n",
+            "0\n\r\n",
+            "0\r\n\n",
+            "0\r\nx: y\n\r\n",
+            "0\r\nx: y\n\nQ\n\n\r\n\r\n",
+            "0\r\nx: y\r\n\n",
+            "0\r\nx: y\rz\r\n\r\n",
+            "0\r\n\rz",
+        ] {
+            for size in [1, 2, 3, 7, 4096] {
+                let mut http1 = Http1::default();
+                let bytes = format!("{HEAD}{body}GET / HTTP/1.1\r\n");
+                for piece in bytes.as_bytes().chunks(size) {
+                    http1.take(piece);
+                    if http1.part == Part::Untold {
+                        http1.head_was_read(Content::Chunked);
+                    }
+                }
+                assert!(http1.is_malformed(), "{body:?} by {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_that_hyper_alone_has_read_is_malformed_and_one_that_it_has_not_read_is_still_a_head() {
+        let mut http1 = Http1::default();
+        http1.take(b"GET / HTTP/1.1\r\n");
+        http1.head_was_read(Content::None);
+        assert!(http1.is_malformed());
+        let mut http1 = Http1::default();
+        http1.take(HEAD.as_bytes());
+        assert!(http1.is_within_head());
     }
 
     #[test]

@@ -17,6 +17,7 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView, WasiHttpView};
 
 use super::State;
+use crate::connection::Clock;
 use crate::instance::answer::Client;
 use crate::record::Record;
 
@@ -29,6 +30,7 @@ pub(in crate::instance) struct Departures(BTreeMap<GuestTaskId, Present>);
 pub(super) struct Present {
     /// Its sender goes when the client does.
     pub(super) client: watch::Receiver<()>,
+    pub(super) connection: Option<Arc<Clock>>,
     pub(super) record: Option<Arc<Record>>,
 }
 
@@ -58,10 +60,12 @@ impl HostWithStore<State> for WatchedClient {
         request: Resource<Request>,
     ) -> Result<Resource<Response>, TrappableError<ErrorCode>> {
         let client = client_of_caller(store).map_err(TrappableError::trap)?;
-        let (client, record) = client.map(|present| (present.client, present.record)).unzip();
+        let (client, served) = match client {
+            Some(Present { client, connection, record }) => (Some(client), Client { connection, record }),
+            None => (None, Client { connection: None, record: None }),
+        };
         let http = store.with_getter::<WasiHttp>(State::http);
-        let sent = Client { connection: None, record: record.flatten() }
-            .served(<WasiHttp as HostWithStore<State>>::send(&http, request));
+        let sent = served.served(<WasiHttp as HostWithStore<State>>::send(&http, request));
         tokio::select! {
             biased;
             () = departure(client) => Err(ErrorCode::InternalError(Some(CLIENT_GONE.to_owned())).into()),

@@ -106,9 +106,9 @@ impl Service {
         mut request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, Fault> {
         let (method, version) = (request.method().clone(), request.version());
-        let Client { record, .. } = Client::of(&mut request);
+        let Client { connection, record } = Client::of(&mut request);
         let (_here, client) = watch::channel(());
-        let client = Present { client, record };
+        let client = Present { client, connection, record };
         let (delivered_sender, delivered) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
         let worker = self.workers.iter().min_by_key(|worker| worker.load()).ok_or(Fault)?;
