@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::journal::LogFormat;
 use crate::metrics::Metrics;
+use crate::output::Output;
 use access_log::{AccessLog, Line};
 
 /// The client left before it had the head of an answer: nginx's number for it.
@@ -23,8 +24,9 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    pub(crate) fn new(access_log: bool, format: LogFormat, metrics: Option<Arc<Metrics>>) -> Self {
-        Self { access_log: access_log.then(|| AccessLog::open(format)), metrics }
+    /// `access_log` is where that goes, and how.
+    pub(crate) fn new(access_log: Option<(LogFormat, Arc<Output>)>, metrics: Option<Arc<Metrics>>) -> Self {
+        Self { access_log: access_log.map(|(format, lines)| AccessLog::new(format, lines)), metrics }
     }
 
     pub(crate) fn metrics(&self) -> Option<&Arc<Metrics>> {
@@ -46,13 +48,6 @@ impl Observers {
             line,
             attempts: Mutex::default(),
         }))
-    }
-
-    /// Writes what is still to be written.
-    pub(crate) fn end(&self) {
-        if let Some(log) = &self.access_log {
-            log.flush();
-        }
     }
 }
 

@@ -19,9 +19,9 @@ use messageweave_lb::policy::settings::Settings;
 use serde_json::{Value, json};
 
 use crate::arguments::{EnvoyArguments, EnvoyConfigArguments};
-use crate::check;
 use crate::environment::Variables;
 use crate::upstream::Routes;
+use crate::{check, output};
 use origins::Endpoint;
 
 pub(crate) use origins::differs;
@@ -52,14 +52,8 @@ pub(crate) fn print(arguments: &EnvoyArguments) -> ExitCode {
         rendering.yaml()
     });
     match rendered {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("messageweave-lb: {error}");
-            ExitCode::FAILURE
-        }
+        Ok(text) => output::print(&text),
+        Err(error) => output::complain(&format!("messageweave-lb: {error}\n")),
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{FILTER, Rendering, listeners};
 use crate::arguments::EnvoyRunArguments;
-use crate::check;
+use crate::{check, output};
 
 /// The hidden command of the helper.
 pub(crate) const WATCH: &str = "envoy-watch";
@@ -30,8 +30,7 @@ pub(crate) fn run(arguments: &EnvoyRunArguments) -> ExitCode {
         }
         Err(error) => error,
     };
-    eprintln!("messageweave-lb: {error}");
-    ExitCode::FAILURE
+    output::complain(&format!("messageweave-lb: {error}\n"))
 }
 
 fn prepare(arguments: &EnvoyRunArguments) -> Result<Command, String> {
@@ -52,7 +51,7 @@ fn prepare(arguments: &EnvoyRunArguments) -> Result<Command, String> {
         Some(address) => listeners::socket_address(address),
         None => json!({ "pipe": { "path": admin } }),
     });
-    eprint!("{}", check::report_of(&rendering.variables));
+    output::remark(&check::report_of(&rendering.variables));
     let bootstrap = folder.join(BOOTSTRAP);
     write(&bootstrap, rendering.bootstrap().to_string())
         .map_err(|error| format!("{}: {error}", bootstrap.display()))?;

@@ -16,6 +16,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::sleep;
 
 use crate::arguments::EnvoyWatchArguments;
+use crate::output::{self, Output};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -29,21 +30,26 @@ pub(crate) fn watch(arguments: &EnvoyWatchArguments) -> ExitCode {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = ended.send(());
     });
+    // Nobody need take what is said: what was rendered is removed all the same.
+    let said = Output::open(std::io::stdout(), |_| String::new());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         runtime.block_on(async {
             let mut end = end;
             tokio::select! {
                 addresses = ready(&admin) => {
-                    addresses.iter().for_each(|address| println!("listening on http://{address}"));
+                    for address in addresses {
+                        said.write(format!("listening on http://{address}\n").as_bytes());
+                    }
                     let _ = (&mut end).await;
                 }
                 _ = &mut end => {}
             }
         });
     }
-    let _ = std::fs::remove_dir_all(&arguments.folder);
-    ExitCode::SUCCESS
+    let removed = std::fs::remove_dir_all(&arguments.folder);
+    said.flush(output::last_lines());
+    if removed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The addresses of all listeners, once Envoy serves.

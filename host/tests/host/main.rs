@@ -22,6 +22,7 @@ mod frames;
 mod framing;
 mod h2_origins;
 mod origin;
+mod outputs;
 mod process;
 mod reports;
 mod requests;
