@@ -13,31 +13,26 @@ use serde_json::Value;
 
 use crate::arguments::CheckArguments;
 use crate::environment::Variables;
-use crate::envoy;
+use crate::{envoy, output};
 
 /// Prints the report; only here does a bad configuration make a process fail.
 pub(crate) fn run(arguments: CheckArguments) -> ExitCode {
     let variables = match Variables::load(&arguments.environment) {
         Ok(variables) => variables,
         Err(error) => {
-            eprintln!("messageweave-lb: {error}");
-            return ExitCode::FAILURE;
+            return output::complain(&format!("messageweave-lb: {error}\n"));
         }
     };
     let settings = settings(&variables);
     if let Some(file) = &arguments.envoy_config
         && let Err(error) = rendered_for(file, &variables, &settings)
     {
-        eprint!("{}", report(&settings));
-        eprintln!("error: {error}");
-        return ExitCode::FAILURE;
+        return output::complain(&format!("{}error: {error}\n", report(&settings)));
     }
     if settings.errors().is_empty() {
-        print!("{}", report(&settings));
-        ExitCode::SUCCESS
+        output::print(&report(&settings))
     } else {
-        eprint!("{}", report(&settings));
-        ExitCode::FAILURE
+        output::complain(&report(&settings))
     }
 }
 

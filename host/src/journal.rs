@@ -1,15 +1,18 @@
 //! Standard error, line by line: the host's own lines and the component's, as text or as one JSON
-//! object each (`--log`). A log that nobody takes costs no answer.
+//! object each (`--log`). A log that nobody takes costs no answer: what is not taken in time is dropped,
+//! and a line says afterwards how much that was.
 
 use std::fmt::{self, Display};
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use clap::ValueEnum;
 use messageweave_lb::policy::log_line::{self, Line};
 use serde_json::{Map, Value};
 
 use crate::metrics::Metrics;
+use crate::output::{self, Output};
 
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,12 +30,27 @@ struct Journal {
     format: LogFormat,
     /// Counts the failures that the component tells of.
     metrics: Option<Arc<Metrics>>,
+    lines: Output,
 }
 
 /// Decides, once, how lines are written from now on.
 pub(crate) fn open(format: LogFormat, metrics: Option<Arc<Metrics>>) {
+    let lines = Output::open(io::stderr(), move |lost| {
+        spell(format, Level::Warn, &format_args!("standard error took the log too slowly: {lost} lines lost"))
+    });
     // A second time does not come: a process serves once.
-    let _ = JOURNAL.set(Journal { format, metrics });
+    let _ = JOURNAL.set(Journal { format, metrics, lines });
+    std::panic::set_hook(Box::new(|panicked| {
+        say(Level::Error, panicked);
+        flush(output::last_lines());
+    }));
+}
+
+/// Until everything is written, but not longer than until then.
+pub(crate) fn flush(until: Instant) {
+    if let Some(journal) = JOURNAL.get() {
+        journal.lines.flush(until);
+    }
 }
 
 pub(crate) fn format() -> LogFormat {
@@ -59,43 +77,53 @@ impl Display for Level {
 
 /// A line of the host's own.
 pub(crate) fn say(level: Level, message: &dyn Display) {
-    write(&match format() {
+    write(spell(format(), level, message).as_bytes());
+}
+
+fn spell(format: LogFormat, level: Level, message: &dyn Display) -> String {
+    match format {
         LogFormat::Text => format!("messageweave-lb: {message}\n"),
         LogFormat::Json => object(&level, &message, Map::new()),
-    });
+    }
+}
+
+/// Lines of the host's own that are for people alone.
+pub(crate) fn show(text: &str) {
+    write(text.as_bytes());
 }
 
 /// A line of the host's own with further members: `name=value` in a text.
 pub(crate) fn say_with(level: Level, message: &str, members: Map<String, Value>) {
-    write(&match format() {
+    let line = match format() {
         LogFormat::Text => {
             let pairs = members.iter().map(|(name, value)| format!(" {name}={value}"));
             format!("messageweave-lb: {message}{}\n", pairs.collect::<String>())
         }
         LogFormat::Json => object(&level, &message, members),
-    });
+    };
+    write(line.as_bytes());
 }
 
 /// Whole lines of the component's.
-pub(crate) fn pass_on(lines: &[u8], sink: &mut impl Write) {
-    let journal = JOURNAL.get();
-    let metrics = journal.and_then(|journal| journal.metrics.as_deref());
-    let as_json = journal.is_some_and(|journal| journal.format == LogFormat::Json);
-    if metrics.is_none() && !as_json {
-        let _ = sink.write_all(lines);
+pub(crate) fn pass_on(lines: &[u8]) {
+    let Some(journal) = JOURNAL.get() else { return };
+    let as_json = journal.format == LogFormat::Json;
+    if journal.metrics.is_none() && !as_json {
+        journal.lines.write(lines);
         return;
     }
     for bytes in lines.split_inclusive(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(bytes);
         let line = log_line::read(&text);
         let failed = line.and_then(|line| line.attempt).filter(|attempt| attempt.one_of_many);
-        if let (Some(metrics), Some(attempt)) = (metrics, failed) {
+        if let (Some(metrics), Some(attempt)) = (&journal.metrics, failed) {
             metrics.failed(attempt.origin, attempt.failure);
         }
-        let written =
-            if as_json { sink.write_all(to_json(&text, line).as_bytes()) } else { sink.write_all(bytes) };
-        // Standard error that is gone is no reason to trap the component.
-        let _ = written;
+        if as_json {
+            journal.lines.write(to_json(&text, line).as_bytes());
+        } else {
+            journal.lines.write(bytes);
+        }
     }
 }
 
@@ -127,9 +155,12 @@ fn object(level: &dyn Display, message: &dyn Display, members: Map<String, Value
     Value::Object(object).to_string() + "\n"
 }
 
-/// One write per line, so that lines of several threads do not mix.
-fn write(line: &str) {
-    let _ = io::stderr().write_all(line.as_bytes());
+fn write(lines: &[u8]) {
+    match JOURNAL.get() {
+        Some(journal) => drop(journal.lines.write(lines)),
+        // Nothing is served yet: nobody waits.
+        None => output::remark(&String::from_utf8_lossy(lines)),
+    }
 }
 
 #[cfg(test)]

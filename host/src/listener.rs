@@ -17,7 +17,7 @@ const BACKLOG: i32 = 1024;
 const BREATHER: Duration = Duration::from_millis(50);
 /// A client that acknowledges nothing of an answer for this long is gone. It counts bytes on the
 /// wire, so that a slow reader is not mistaken for one.
-const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 /// How soon the system starts asking whether a silent client is still there.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 

@@ -23,6 +23,7 @@ mod instance;
 mod journal;
 mod listener;
 mod metrics;
+mod output;
 mod record;
 mod serve;
 mod tls;

@@ -16,6 +16,7 @@ use wasmtime_wasi_http::WasiBody;
 use crate::instance::BrokenOff;
 use crate::journal::LogFormat;
 use crate::metrics::Metrics;
+use crate::output::Output;
 use crate::upstream;
 use access_log::{AccessLog, Ended, Line};
 use attempts::Attempts;
@@ -32,8 +33,9 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    pub(crate) fn new(access_log: bool, format: LogFormat, metrics: Option<Arc<Metrics>>) -> Self {
-        Self { access_log: access_log.then(|| AccessLog::open(format)), metrics }
+    /// `access_log` is where that goes, and how.
+    pub(crate) fn new(access_log: Option<(LogFormat, Arc<Output>)>, metrics: Option<Arc<Metrics>>) -> Self {
+        Self { access_log: access_log.map(|(format, lines)| AccessLog::new(format, lines)), metrics }
     }
 
     pub(crate) fn metrics(&self) -> Option<&Arc<Metrics>> {
@@ -57,13 +59,6 @@ impl Observers {
             attempts: Mutex::default(),
             is_stream_reset: AtomicBool::new(false),
         }))
-    }
-
-    /// Writes what is still to be written.
-    pub(crate) fn end(&self) {
-        if let Some(log) = &self.access_log {
-            log.flush();
-        }
     }
 }
 

@@ -1,16 +1,17 @@
 //! `serve`: puts the host together, keeps it running, reloads and ends it by signals.
 
+mod patience;
 mod reload;
 mod signals;
 mod start_line;
 mod stop;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -23,21 +24,33 @@ use crate::demo::Demo;
 use crate::instance::{Engine, Instances};
 use crate::journal::{self, Level};
 use crate::metrics::{self, Metrics};
+use crate::output::{self, Output};
 use crate::record::Observers;
 use crate::world::World;
 use crate::{component, listener};
+use patience::Patience;
 use reload::Source;
 pub(crate) use stop::{Stop, Stopping};
+
+/// What is given to tasks and calls of the system that are still under way at the end.
+const LEFTOVERS: Duration = Duration::from_secs(1);
 
 /// What all connections share.
 pub(crate) struct Host {
     limits: Limits,
     certificate: ArcSwap<ServerConfig>,
     instances: ArcSwap<Instances>,
-    observers: Arc<Observers>,
-    addresses: Vec<SocketAddr>,
+    told: Told,
+    addresses: Addresses,
     places: Arc<Semaphore>,
+    patience: Patience,
     stop: Stop,
+}
+
+/// Where the host can be reached, as it was bound.
+pub(crate) struct Addresses {
+    clients: Vec<SocketAddr>,
+    scraper: Option<SocketAddr>,
 }
 
 impl Host {
@@ -56,10 +69,10 @@ impl Host {
     }
 
     pub(crate) fn observers(&self) -> &Arc<Observers> {
-        &self.observers
+        &self.told.observers
     }
 
-    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+    fn addresses(&self) -> &Addresses {
         &self.addresses
     }
 
@@ -75,19 +88,19 @@ impl Host {
 
 pub(crate) fn run(arguments: ServeArguments) -> ExitCode {
     raise_file_limit();
-    let observers = Arc::new(observers(&arguments.reports));
+    let told = Told::open(&arguments.reports);
     let ended = find_component(&arguments).and_then(|found| {
         let runtime = runtime(found.1.world(), &arguments.limits).map_err(|error| error.to_string())?;
-        runtime.block_on(serve(arguments, found, Arc::clone(&observers)))
+        let ended = runtime.block_on(serve(arguments, found, told.clone()));
+        // Nobody waits for a name that is still being resolved.
+        runtime.shutdown_timeout(LEFTOVERS);
+        ended
     });
-    observers.end();
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            journal::say(Level::Error, &error);
-            ExitCode::FAILURE
-        }
+    if let Err(error) = &ended {
+        journal::say(Level::Error, error);
     }
+    told.flush();
+    if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn find_component(arguments: &ServeArguments) -> Result<(PathBuf, Engine), String> {
@@ -114,26 +127,48 @@ fn runtime(world: World, limits: &Limits) -> std::io::Result<Runtime> {
     }
 }
 
-fn observers(reports: &Reports) -> Observers {
-    let metrics = reports.metrics.map(|_| Arc::new(Metrics::new()));
-    journal::open(reports.log, metrics.clone());
-    Observers::new(reports.access_log, reports.log, metrics)
+/// Where the host tells of its work.
+#[derive(Clone)]
+struct Told {
+    out: Arc<Output>,
+    observers: Arc<Observers>,
 }
 
-async fn serve(
-    arguments: ServeArguments,
-    found: (PathBuf, Engine),
-    observers: Arc<Observers>,
-) -> Result<(), String> {
+impl Told {
+    fn open(reports: &Reports) -> Self {
+        let metrics = reports.metrics.map(|_| Arc::new(Metrics::new()));
+        journal::open(reports.log, metrics.clone());
+        let out = Arc::new(Output::open(std::io::stdout(), |lost| {
+            let what = "lines lost";
+            journal::say(
+                Level::Warn,
+                &format_args!("standard output took the access log too slowly: {lost} {what}"),
+            );
+            String::new()
+        }));
+        let access_log = reports.access_log.then(|| (reports.log, Arc::clone(&out)));
+        Self { observers: Arc::new(Observers::new(access_log, metrics)), out }
+    }
+
+    /// Waits for the last lines, but not for a reader who does not read.
+    fn flush(&self) {
+        let until = output::last_lines();
+        self.out.flush(until);
+        journal::flush(until);
+    }
+}
+
+async fn serve(arguments: ServeArguments, found: (PathBuf, Engine), told: Told) -> Result<(), String> {
     let mut signals = signals::Signals::listen().map_err(|error| error.to_string())?;
     let demo = Demo::of(&arguments).await?;
     let listeners = listener::bind_all(&arguments.listen)
         .map_err(|(address, error)| format!("--listen {address}: {error}"))?;
-    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
-    let addresses = addresses.map_err(|error| error.to_string())?;
-    let scraped = serve_metrics(&arguments.reports, &observers).await?;
+    let clients = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
+    let clients = clients.map_err(|error| error.to_string())?;
+    let scraper = serve_metrics(&arguments.reports, &told.observers).await?;
+    let addresses = Addresses { clients, scraper };
     let limits = arguments.limits;
-    let source = Source::new(arguments, demo, found, observers.metrics().cloned());
+    let source = Source::new(arguments, demo, found, told.observers.metrics().cloned());
     let loaded = source.load()?;
     loaded.instances.warm().await?;
     source.say("serving", &addresses, &loaded.settings);
@@ -142,15 +177,17 @@ async fn serve(
         limits,
         certificate: ArcSwap::new(loaded.certificate),
         instances: ArcSwap::new(loaded.instances),
-        observers,
+        told,
         addresses,
         places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+        patience: Patience::new(&loaded.settings),
         stop: Stop::new(),
     });
+    // Before the first request, which may have a line of its own.
+    host.told.out.write(announcement(&host.addresses, source.demo()).as_bytes());
     for listener in listeners {
         tokio::spawn(listener::accept(Arc::clone(&host), listener));
     }
-    announce(&host.addresses, scraped, source.demo());
     signals.obey(&host, &source).await;
     Ok(())
 }
@@ -166,19 +203,15 @@ async fn serve_metrics(reports: &Reports, observers: &Observers) -> Result<Optio
 }
 
 /// The lines on standard output that say where the host can be reached, in the order of the flags.
-fn announce(addresses: &[SocketAddr], scraped: Option<SocketAddr>, demo: Option<&Demo>) {
-    let mut out = std::io::stdout().lock();
-    // A reader that has gone does not stop the host.
-    for address in addresses {
-        let _ = writeln!(out, "listening on http://{address}");
+fn announcement(Addresses { clients, scraper }: &Addresses, demo: Option<&Demo>) -> String {
+    let mut text: String = clients.iter().map(|address| format!("listening on http://{address}\n")).collect();
+    if let Some(address) = scraper {
+        text += &format!("metrics on http://{address}/metrics\n");
     }
-    if let Some(address) = scraped {
-        let _ = writeln!(out, "metrics on http://{address}/metrics");
+    if let (Some(demo), Some(first)) = (demo, clients.first()) {
+        text += &demo.invitation(*first);
     }
-    if let (Some(demo), Some(first)) = (demo, addresses.first()) {
-        let _ = write!(out, "{}", demo.invitation(*first));
-    }
-    let _ = out.flush();
+    text
 }
 
 /// Ten thousand connections need as many file descriptors on either side; systems start

@@ -1,8 +1,8 @@
 //! When a connection has waited long enough: for a request head that has begun, for the next
 //! request on an idle connection, or, once the host is stopping, for the client's goodbye.
 //! A request in flight is bounded by the component's clocks alone, and bytes of its answer that the
-//! client has not taken yet by the system's (`SEND_TIMEOUT` of the listener). An h2 head that has
-//! begun holds up every other stream (RFC 9113 section 4.3), so it has its time beside them.
+//! client has not taken yet by the system's (`SEND_TIMEOUT` of the listener; on h2 by `Reader`). An h2 head
+//! that has begun holds up every other stream (RFC 9113 section 4.3), so it has its time beside them.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::framing::{Content, Framing};
+use super::reader::Reader;
 use super::socket::Socket;
 use crate::arguments::Limits;
 use crate::instance::ResponseBody;
@@ -132,6 +133,11 @@ impl Clock {
         self.locked(|state| state.unsent = true);
     }
 
+    /// Whether the socket has not taken all that was written.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.locked(|state| state.unsent)
+    }
+
     /// Everything written has been sent. What was waited for begins now, if it had to wait.
     pub(super) fn flushed(&self) {
         self.locked(|state| {
@@ -229,9 +235,10 @@ impl InFlight {
         self,
         body: ResponseBody,
         delimiter: Option<Socket>,
+        reader: Option<Arc<Reader>>,
         ending: Ending,
     ) -> Counted {
-        Counted { body, delimiter, ending, _in_flight: self }
+        Counted { body, delimiter, reader, ending, _in_flight: self }
     }
 }
 
@@ -245,6 +252,7 @@ impl Drop for InFlight {
 pub(super) struct Counted {
     body: ResponseBody,
     delimiter: Option<Socket>,
+    reader: Option<Arc<Reader>>,
     ending: Ending,
     _in_flight: InFlight,
 }
@@ -258,7 +266,15 @@ impl Body for Counted {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
-        let frame = Pin::new(&mut this.body).poll_frame(cx);
+        if let Some(part) = this.reader.as_ref().and_then(|reader| reader.next()) {
+            return Poll::Ready(Some(Ok(Frame::data(part))));
+        }
+        let mut frame = Pin::new(&mut this.body).poll_frame(cx);
+        if let (Poll::Ready(Some(Ok(frame))), Some(reader)) = (&mut frame, &this.reader)
+            && let Some(bytes) = frame.data_mut()
+        {
+            *bytes = reader.offer(std::mem::take(bytes));
+        }
         if let Poll::Ready(Some(Err(reason))) = &frame {
             this.ending.broke_off(*reason);
             if let Some(socket) = &this.delimiter {
@@ -269,10 +285,11 @@ impl Body for Counted {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.is_end_stream() && self.reader.as_ref().is_none_or(|reader| reader.has_all())
     }
 
     fn size_hint(&self) -> SizeHint {
+        // hyper asks before the first part.
         self.body.size_hint()
     }
 }

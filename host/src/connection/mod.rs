@@ -3,6 +3,7 @@
 
 mod clock;
 mod framing;
+mod reader;
 mod socket;
 mod watched;
 
@@ -17,7 +18,7 @@ use http::{Request, Version};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use messageweave_lb::policy::safelist::HEALTH_PATH;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -32,6 +33,7 @@ use crate::serve::Host;
 pub(crate) use clock::Clock;
 use clock::{GOODBYE, InFlight, Verdict};
 use framing::{Content, Framing};
+use reader::{Reader, Streams};
 use socket::{DEPARTURES_ARE_TOLD, Socket};
 use watched::Watched;
 
@@ -125,7 +127,7 @@ async fn serve_http2(host: Arc<Host>, stream: impl AsyncRead + AsyncWrite + Unpi
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&clock)));
     let limits = host.limits();
     let overhead = limits.max_head_fields.saturating_mul(H2_FIELD_OVERHEAD);
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let mut builder = http2::Builder::new(Streams(Arc::clone(&clock)));
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(H2_STREAMS)
@@ -169,7 +171,8 @@ async fn answer(
     };
     let delimiter = delimiter.filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
     let ending = ending.with(response.status());
-    Ok(response.map(|body| in_flight.until_end_of(body, delimiter, ending)))
+    let reader = Reader::of_stream();
+    Ok(response.map(|body| in_flight.until_end_of(body, delimiter, reader, ending)))
 }
 
 /// How hyper frames the content of a request that it has just read.

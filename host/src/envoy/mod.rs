@@ -11,7 +11,6 @@ mod run;
 mod watch;
 mod yaml;
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,9 +19,9 @@ use messageweave_lb::policy::settings::Settings;
 use serde_json::{Value, json};
 
 use crate::arguments::{EnvoyArguments, EnvoyConfigArguments};
-use crate::check;
 use crate::environment::Variables;
 use crate::upstream::Routes;
+use crate::{check, output};
 use origins::Endpoint;
 
 pub(crate) use origins::differs;
@@ -52,18 +51,9 @@ pub(crate) fn print(arguments: &EnvoyArguments) -> ExitCode {
         rendering.admin = arguments.admin.map(listeners::socket_address);
         rendering.yaml()
     });
-    let printed = rendered.and_then(|text| {
-        let mut out = io::stdout().lock();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        written.map_err(|error| format!("standard output: {error}"))
-    });
-    match printed {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Standard error that is gone changes nothing.
-            let _ = writeln!(io::stderr(), "messageweave-lb: {error}");
-            ExitCode::FAILURE
-        }
+    match rendered {
+        Ok(text) => output::print(&text),
+        Err(error) => output::complain(&format!("messageweave-lb: {error}\n")),
     }
 }
 

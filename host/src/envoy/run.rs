@@ -2,7 +2,7 @@
 //! process waits until Envoy answers, says so, and removes what was rendered once Envoy has ended.
 
 use std::fs::{Permissions, write};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::{FILTER, Rendering, listeners};
 use crate::arguments::EnvoyRunArguments;
-use crate::check;
+use crate::{check, output};
 
 /// The hidden command of the helper.
 pub(crate) const WATCH: &str = "envoy-watch";
@@ -25,9 +25,7 @@ const ADMIN: &str = "admin.sock";
 /// Renders the configuration and becomes Envoy.
 pub(crate) fn run(arguments: &EnvoyRunArguments) -> ExitCode {
     let error = become_envoy(arguments);
-    // Standard error that is gone changes nothing.
-    let _ = writeln!(io::stderr(), "messageweave-lb: {error}");
-    ExitCode::FAILURE
+    output::complain(&format!("messageweave-lb: {error}\n"))
 }
 
 /// Comes back with an error alone. The folder then goes with this frame; else the helper removes it.
@@ -64,7 +62,7 @@ fn prepare(arguments: &EnvoyRunArguments, folder: &Path) -> Result<Command, Stri
         Some(address) => listeners::socket_address(address),
         None => json!({ "pipe": { "path": admin } }),
     });
-    let _ = write!(io::stderr(), "{}", check::report_of(&rendering.variables));
+    output::remark(&check::report_of(&rendering.variables));
     let bootstrap = folder.join(BOOTSTRAP);
     write(&bootstrap, rendering.bootstrap().to_string())
         .map_err(|error| format!("{}: {error}", bootstrap.display()))?;

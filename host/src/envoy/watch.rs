@@ -1,7 +1,7 @@
 //! The helper of `envoy`: asks Envoy's admin interface until it is ready, prints where it listens,
 //! and tidies up when it has ended.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::arguments::EnvoyWatchArguments;
+use crate::output::{self, Output};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -30,6 +31,8 @@ pub(crate) fn watch(arguments: &EnvoyWatchArguments) -> ExitCode {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = ended.send(());
     });
+    // Nobody need take what is said: what was rendered is removed all the same.
+    let said = Output::open(std::io::stdout(), |_| String::new());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         runtime.block_on(async {
@@ -39,24 +42,18 @@ pub(crate) fn watch(arguments: &EnvoyWatchArguments) -> ExitCode {
             let mut end = end;
             tokio::select! {
                 addresses = ready(&admin) => {
-                    announce(&addresses);
+                    for address in addresses {
+                        said.write(format!("listening on http://{address}\n").as_bytes());
+                    }
                     let _ = (&mut end).await;
                 }
                 _ = &mut end => {}
             }
         });
     }
-    let _ = std::fs::remove_dir_all(&arguments.folder);
-    ExitCode::SUCCESS
-}
-
-/// A reader that has gone is no reason to leave the folder behind.
-fn announce(addresses: &[String]) {
-    let mut out = std::io::stdout().lock();
-    for address in addresses {
-        let _ = writeln!(out, "listening on http://{address}");
-    }
-    let _ = out.flush();
+    let removed = std::fs::remove_dir_all(&arguments.folder);
+    said.flush(output::last_lines());
+    if removed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The addresses of all listeners, once Envoy serves.

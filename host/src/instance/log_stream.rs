@@ -1,7 +1,7 @@
 //! The component's standard error on the host's, line by line: instances write at the same time,
 //! and one write of the component need not be one line.
 
-use std::io::{self, Write};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -40,21 +40,22 @@ impl StdoutStream for LogStream {
 struct Lines(Vec<u8>);
 
 impl Lines {
-    /// Standard error that is gone is no reason to trap the component.
     fn take(&mut self, bytes: &[u8]) {
-        self.push(bytes, &mut io::stderr());
+        if let Some(complete) = self.push(bytes) {
+            journal::pass_on(&complete);
+        }
     }
 
-    fn push(&mut self, bytes: &[u8], sink: &mut impl Write) {
+    /// What is complete with these bytes.
+    fn push(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         self.0.extend_from_slice(bytes);
         let end = match self.0.iter().rposition(|byte| *byte == b'\n') {
             Some(newline) => newline + 1,
             None if self.0.len() > LONGEST_LINE => self.0.len(),
-            None => return,
+            None => return None,
         };
         let rest = self.0.split_off(end);
-        let complete = std::mem::replace(&mut self.0, rest);
-        journal::pass_on(&complete, sink);
+        Some(std::mem::replace(&mut self.0, rest))
     }
 }
 
@@ -108,20 +109,15 @@ mod tests {
     #[test]
     fn only_whole_lines_are_passed_on() {
         let mut lines = Lines::default();
-        let mut sink = Vec::new();
-        lines.push(b"half a ", &mut sink);
-        assert!(sink.is_empty());
-        lines.push(b"line\nand mo", &mut sink);
-        assert_eq!(sink, b"half a line\n");
-        lines.push(b"re\n", &mut sink);
-        assert_eq!(sink, b"half a line\nand more\n");
+        assert_eq!(lines.push(b"half a "), None);
+        assert_eq!(lines.push(b"line\nand mo").as_deref(), Some(b"half a line\n".as_slice()));
+        assert_eq!(lines.push(b"re\n").as_deref(), Some(b"and more\n".as_slice()));
     }
 
     #[test]
     fn a_line_without_an_end_is_not_held_for_ever() {
         let mut lines = Lines::default();
-        let mut sink = Vec::new();
-        lines.push(&vec![b'x'; LONGEST_LINE + 1], &mut sink);
-        assert_eq!(sink.len(), LONGEST_LINE + 1);
+        let passed = lines.push(&vec![b'x'; LONGEST_LINE + 1]);
+        assert_eq!(passed.map(|bytes| bytes.len()), Some(LONGEST_LINE + 1));
     }
 }

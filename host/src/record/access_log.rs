@@ -1,33 +1,20 @@
 //! `--access-log`: a line per request on standard output: method, path, status, origin, attempts,
-//! milliseconds, and whether the answer broke off. Never a query. A thread of its own writes, so that a reader who does not read holds
-//! up no answer: lines that it does not keep up with are dropped.
+//! milliseconds, and whether the answer broke off. Never a query. A reader who does not read holds up no
+//! answer: lines that it does not keep up with are dropped.
 
-use std::io::{self, BufWriter, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::journal::{self, Level, LogFormat};
+use crate::output::Output;
 
-/// Lines that may wait to be written.
-const WAITING: usize = 8192;
 /// Characters of a method or path that are told.
 const LONGEST: usize = 256;
-/// How long the end of the process waits for the last lines.
-const LAST_LINES: Duration = Duration::from_secs(1);
-
 pub(super) struct AccessLog {
     format: LogFormat,
-    lines: SyncSender<Entry>,
-    is_behind: AtomicBool,
-}
-
-enum Entry {
-    Line(String),
-    /// Answered when everything before it is written.
-    Flush(SyncSender<()>),
+    lines: Arc<Output>,
 }
 
 /// What a request says of itself, fit to be written.
@@ -69,10 +56,8 @@ fn fit(text: &str) -> String {
 }
 
 impl AccessLog {
-    pub(super) fn open(format: LogFormat) -> Self {
-        let (lines, received) = sync_channel(WAITING);
-        std::thread::spawn(move || write_all(&received));
-        Self { format, lines, is_behind: AtomicBool::new(false) }
+    pub(super) fn new(format: LogFormat, lines: Arc<Output>) -> Self {
+        Self { format, lines }
     }
 
     pub(super) fn write(&self, line: &Line, origin: Option<&str>, ended: Ended) {
@@ -95,41 +80,8 @@ impl AccessLog {
                 object.to_string() + "\n"
             }
         };
-        let taken = self.lines.try_send(Entry::Line(text)).is_ok();
-        if !taken && !self.is_behind.swap(true, Ordering::Relaxed) {
+        if self.lines.write(text.as_bytes()) {
             journal::say(Level::Warn, &"standard output takes the access log too slowly: lines are dropped");
-        }
-    }
-
-    pub(super) fn flush(&self) {
-        let (done, written) = sync_channel(1);
-        if self.lines.try_send(Entry::Flush(done)).is_ok() {
-            // A reader that still does not read does not hold up the end.
-            let _ = written.recv_timeout(LAST_LINES);
-        }
-    }
-}
-
-/// Writes what has come, and flushes when nothing more has.
-fn write_all(lines: &Receiver<Entry>) {
-    let mut out = BufWriter::new(io::stdout());
-    loop {
-        let entry = match lines.try_recv() {
-            Ok(entry) => entry,
-            Err(TryRecvError::Disconnected) => return,
-            Err(TryRecvError::Empty) => {
-                let _ = out.flush();
-                let Ok(entry) = lines.recv() else { return };
-                entry
-            }
-        };
-        match entry {
-            // Output that is gone does not end the host.
-            Entry::Line(line) => drop(out.write_all(line.as_bytes())),
-            Entry::Flush(done) => {
-                let _ = out.flush();
-                let _ = done.send(());
-            }
         }
     }
 }

@@ -2,14 +2,13 @@
 //! variables (whose only source that can change is `--env-file`). Requests in flight finish on
 //! what they started with.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use messageweave_lb::policy::settings::Settings;
 use rustls::ServerConfig;
 
-use super::{Host, start_line};
+use super::{Addresses, Host, start_line};
 use crate::arguments::ServeArguments;
 use crate::check;
 use crate::demo::Demo;
@@ -87,6 +86,7 @@ impl Source {
                 // of their own, and each has its permit.
                 host.instances.load().retire();
                 host.instances.store(loaded.instances);
+                host.patience.reload(&loaded.settings);
                 self.say("reloaded", host.addresses(), &loaded.settings);
             }
             Err(error) => journal::say(Level::Error, &format_args!("not reloaded: {error}")),
@@ -94,7 +94,7 @@ impl Source {
     }
 
     /// The line with what is in force from now on.
-    pub(super) fn say(&self, what: &str, addresses: &[SocketAddr], settings: &Settings) {
+    pub(super) fn say(&self, what: &str, addresses: &Addresses, settings: &Settings) {
         let members = start_line::members(&self.arguments, (&self.file, &self.engine), addresses, settings);
         journal::say_with(Level::Info, what, members);
     }

@@ -1,5 +1,5 @@
-//! SIGHUP reloads; the first SIGINT or SIGTERM stops accepting and lets requests finish, the
-//! second ends at once.
+//! SIGHUP reloads; the first SIGINT or SIGTERM stops accepting and lets requests finish within their
+//! clocks, the second ends at once.
 
 use std::io;
 use std::process::exit;
@@ -28,7 +28,7 @@ impl Signals {
         })
     }
 
-    /// Until every connection has ended after the first request to stop.
+    /// Until every connection has ended after the first request to stop, or has had its time.
     pub(super) async fn obey(&mut self, host: &Host, source: &Source) {
         let Self { interrupt, terminate, hangup } = self;
         loop {
@@ -42,7 +42,14 @@ impl Signals {
         let all = host.limits().max_connections.get();
         tokio::select! {
             _ = host.places.acquire_many(all) => {}
-            signal = end(interrupt, terminate) => exit(ENDED_BY_SIGNAL + signal.as_raw_value()),
+            () = tokio::time::sleep_until(host.patience.end()) => {
+                let left = all.saturating_sub(u32::try_from(host.places.available_permits()).unwrap_or(all));
+                journal::say(Level::Warn, &format_args!("not ended in time, and cut: {left} connections"));
+            }
+            signal = end(interrupt, terminate) => {
+                host.told.flush();
+                exit(ENDED_BY_SIGNAL + signal.as_raw_value())
+            }
         }
     }
 }

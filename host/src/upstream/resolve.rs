@@ -27,6 +27,12 @@ pub(crate) struct Route {
     address: SocketAddr,
 }
 
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}={}", self.host, self.port, self.address)
+    }
+}
+
 impl FromStr for Route {
     type Err = RouteError;
 

@@ -23,6 +23,7 @@ mod frames;
 mod framing;
 mod h2_origins;
 mod origin;
+mod outputs;
 mod process;
 mod records;
 mod reports;

@@ -28,6 +28,7 @@ pub(crate) struct Setup {
     folder: TempDir,
     command: Command,
     component: PathBuf,
+    stderr: Option<Stdio>,
 }
 
 impl Setup {
@@ -36,7 +37,7 @@ impl Setup {
         command.arg("serve").env_clear();
         // Shared by all tests, so that the component is compiled once.
         command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-        Self { folder: TempDir::new().unwrap(), command, component: shipped() }
+        Self { folder: TempDir::new().unwrap(), command, component: shipped(), stderr: None }
     }
 
     pub(crate) fn flag(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
@@ -63,11 +64,18 @@ impl Setup {
         self
     }
 
+    /// In place of a reader that takes everything.
+    pub(crate) fn stderr(mut self, taker: impl Into<Stdio>) -> Self {
+        self.stderr = Some(taker.into());
+        self
+    }
+
     /// Starts and waits for the line that says where it listens.
     pub(crate) fn start(mut self) -> Host {
         self.command.arg("--component").arg(&self.component).args(["--listen", "127.0.0.1:0"]);
-        let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = collect(child.stderr.take().unwrap());
+        let stderr = self.stderr.take().unwrap_or_else(Stdio::piped);
+        let mut child = self.command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let stderr = child.stderr.take().map(collect).unwrap_or_default();
         let announced = Arc::new(Mutex::new(Vec::new()));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let Some(Ok(first)) = lines.next() else {

@@ -10,6 +10,10 @@ use crate::origin::{self, Origin, keep_answering, ok, read_head, write};
 use crate::process::{Host, PATIENCE, Setup, until};
 use crate::trust::Authority;
 
+/// A route and a limit of one's own, whose names are nobody's business.
+const POLICY: &str = r#"{"version":1,"limits":{"s3cret":{"key":"ip","limit":1,"window_s":60}},
+    "routes":[{"path":"/s3cret","methods":["GET"],"limit":"s3cret"}]}"#;
+
 /// Both builds.
 pub(crate) fn components() -> [PathBuf; 2] {
     ["messageweave-lb.wasm", "messageweave-lb-p3.wasm"]
@@ -58,8 +62,13 @@ async fn a_start_tells_the_effective_settings_on_one_line_without_a_secret() {
     let host = Setup::new()
         .flag("--env", r#"BACKEND_ORIGINS_JSON=["https://A.example:443"]"#)
         .flag("--env", "LB_MAX_ATTEMPTS=3")
+        .flag("--env", "LB_ENV=dev")
+        .flag("--env", format!("LB_POLICY_JSON={POLICY}"))
         .flag("--max-head-fields", "77")
+        .flag("--metrics", "127.0.0.1:0")
+        .flag("--resolve", "A.example:443=127.0.0.1:9")
         .start();
+    scrape(&host).await;
     host.says("LB_REPLAY_MAX_BYTES=", 1).await;
     let stderr = host.stderr();
     let line = stderr.lines().find(|line| line.starts_with("messageweave-lb: serving ")).unwrap();
@@ -69,10 +78,17 @@ async fn a_start_tells_the_effective_settings_on_one_line_without_a_secret() {
         "LB_REQUEST_TIMEOUT_MS=10000",
         "max_head_fields=77",
         r#"wasi_http="0.2""#,
+        r#"LB_POLICY_JSON={"routes":1,"limits":1}"#,
+        r#"LB_ENV={"limits_off":true}"#,
+        r#"resolve=["a.example:443=127.0.0.1:9"]"#,
+        "key=null",
+        "env_file=null",
+        &format!("metrics={:?}", host.announced().split("://").nth(1).unwrap().split('/').next().unwrap()),
         &format!(r#"listen=["{}"]"#, host.address),
     ] {
         assert!(line.contains(part), "{part} in {line}");
     }
+    assert!(!line.contains("s3cret"), "{line}");
     let bad = Setup::new().flag("--env", r#"BACKEND_ORIGINS_JSON=["https://u:s3cret@a.example"]"#).start();
     bad.says("LB_REPLAY_MAX_BYTES=", 1).await;
     assert!(!bad.stderr().contains("s3cret") && bad.stderr().contains("origins=[]"), "{}", bad.stderr());

@@ -4,14 +4,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::client;
+use crate::frames::{END_HEADERS, END_STREAM, HEADERS, SETTINGS, frame, head, preface};
 use crate::origin::{self, Origin, ok, read_head, write};
 use crate::process::{PATIENCE, Setup, until};
 use crate::trust::Authority;
@@ -66,6 +68,42 @@ async fn the_second_signal_ends_at_once() {
     host.says("stopping", 1).await;
     host.signal(Signal::TERM);
     assert_eq!(host.ended().await.code(), Some(128 + 15));
+}
+
+#[tokio::test]
+async fn clients_that_take_for_ever_do_not_hold_up_the_end() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
+        if read_head(&mut stream).await.starts_with("GET") {
+            write(&mut stream, ok(&"x".repeat(300_000))).await;
+        }
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut host = origin::setup(&authority, &[&origin])
+        .flag("--env", "LB_REQUEST_TIMEOUT_MS=1000")
+        .flag("--env", "LB_RECONCILE_TIMEOUT_MS=1000")
+        .flag("--env", "LB_WORKER_TIMEOUT_MS=1000")
+        .start();
+    let mut sender = client::tls(host.address).await;
+    sender.send("POST /webhook/tg HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n").await;
+    let sending = tokio::spawn(async move {
+        while sender.0.write_all(b"x").await.is_ok() && sender.0.flush().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let mut reader = client::Client(client::handshake(host.address, &["h2"]).await);
+    let no_window = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
+    let get = frame(HEADERS, END_STREAM | END_HEADERS, 1, &head("GET", "/ready", &[]));
+    reader.send([preface(), no_window, get].concat()).await;
+    until("both requests upstream", || origin.connections() == 2).await;
+    host.signal(Signal::TERM);
+    host.says("stopping", 1).await;
+    let stopped = Instant::now();
+    assert_eq!(host.ended().await.code(), Some(0));
+    assert!(stopped.elapsed() > Duration::from_secs(5), "{:?}", stopped.elapsed());
+    host.says("cut: 2 connections", 1).await;
+    sending.abort();
 }
 
 #[tokio::test]

@@ -7,13 +7,19 @@ fn clock() -> Arc<Clock> {
 }
 
 fn of(framing: Framing) -> Arc<Clock> {
-    Arc::new(Clock {
-        head: Duration::from_secs(10),
-        idle: Duration::from_secs(60),
-        goodbye: GOODBYE,
-        state: Mutex::new(State::new(framing)),
-        origin_reached: Notify::new(),
-    })
+    Arc::new(Clock::of_test(GOODBYE, framing))
+}
+
+impl Clock {
+    pub(in crate::connection) fn of_test(goodbye: Duration, framing: Framing) -> Self {
+        Self {
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+            goodbye,
+            state: Mutex::new(State::new(framing)),
+            origin_reached: Notify::new(),
+        }
+    }
 }
 
 async fn after(seconds: u64) {
