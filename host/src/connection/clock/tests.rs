@@ -11,6 +11,10 @@ fn of(framing: Framing) -> Arc<Clock> {
 }
 
 impl Clock {
+    pub(in crate::connection) fn is_in_flight(&self) -> bool {
+        self.locked(|state| state.in_flight > 0)
+    }
+
     pub(in crate::connection) fn of_test(goodbye: Duration, framing: Framing) -> Self {
         Self {
             head: Duration::from_secs(10),
