@@ -23,6 +23,8 @@ mod framing;
 mod h2_origins;
 mod origin;
 mod process;
+mod refusals_h2;
+mod reloads;
 mod reports;
 mod requests;
 mod shared;
