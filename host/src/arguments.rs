@@ -134,7 +134,7 @@ const MEMORY: usize = 64 * 1024 * 1024;
 /// Linear memory of an instance with many: all that 32 bits can address.
 const SHARED_MEMORY: usize = 4 * 1024 * 1024 * 1024;
 /// Configurations of which instances may live at once.
-const GENERATIONS: u32 = 16;
+pub(crate) const GENERATIONS: usize = 16;
 
 impl Limits {
     /// Linear memory of one instance, in bytes.
@@ -150,11 +150,11 @@ impl Limits {
 
     /// Slots for instances. A slot is to spare while a replaced configuration gives up its idle
     /// instances; of the shared ones, those of a configuration that was replaced live on beside the new ones
-    /// until their last request is done.
+    /// until their last answer is taken.
     pub(crate) fn instances_of(&self, world: World) -> u32 {
         match world {
             World::Proxy => self.max_instances.saturating_add(1),
-            World::Service => self.instances.saturating_mul(GENERATIONS),
+            World::Service => self.instances.saturating_mul(u32::try_from(GENERATIONS).unwrap_or(u32::MAX)),
         }
     }
 }

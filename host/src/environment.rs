@@ -63,10 +63,15 @@ impl Variables {
     fn read_file(&mut self, path: &Path) -> Result<(), EnvironmentError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| EnvironmentError::Unreadable(path.to_owned(), error))?;
+        // Editors that write a byte order mark do not show it.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
+            }
+            if let Some(oddity) = Oddity::of(line) {
+                return Err(EnvironmentError::Odd { file: path.to_owned(), line: index + 1, oddity });
             }
             let assignment: Assignment = line.parse().map_err(|error| EnvironmentError::Line {
                 file: path.to_owned(),
@@ -123,6 +128,33 @@ pub(crate) enum EnvironmentError {
     Flag { number: usize, error: AssignmentError },
     Unreadable(PathBuf, std::io::Error),
     Line { file: PathBuf, line: usize, error: AssignmentError },
+    Odd { file: PathBuf, line: usize, oddity: Oddity },
+}
+
+/// What only a line of a file can be: flags are strings of C, and nobody exports in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Oddity {
+    /// No environment can hold one: the component would see the value end before it.
+    Nul,
+    Export,
+}
+
+impl Oddity {
+    fn of(line: &str) -> Option<Self> {
+        if line.contains('\0') {
+            return Some(Self::Nul);
+        }
+        line.starts_with("export ").then_some(Self::Export)
+    }
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nul => "a value cannot hold a NUL",
+            Self::Export => "expected NAME=VALUE, without `export`",
+        })
+    }
 }
 
 impl fmt::Display for EnvironmentError {
@@ -132,6 +164,9 @@ impl fmt::Display for EnvironmentError {
             Self::Unreadable(file, error) => write!(f, "--env-file {}: {error}", file.display()),
             Self::Line { file, line, error } => {
                 write!(f, "--env-file {}, line {line}: {error}", file.display())
+            }
+            Self::Odd { file, line, oddity } => {
+                write!(f, "--env-file {}, line {line}: {oddity}", file.display())
             }
         }
     }
@@ -187,6 +222,23 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         assert_eq!(variables.get("LB_VERSION").as_deref(), Some("flag"));
         assert_eq!(variables.get("BACKEND_ORIGINS_JSON").as_deref(), Some("[\"x\"]"));
+    }
+
+    #[test]
+    fn a_file_may_begin_with_a_byte_order_mark_and_holds_neither_nul_nor_export() {
+        let file = std::env::temp_dir().join(format!("lb-env-odd-{}", std::process::id()));
+        let read = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let mut variables = Variables::default();
+            variables.read_file(&file).map(|()| variables).map_err(|error| error.to_string())
+        };
+        let marked = read("\u{feff}LB_VERSION=1\r\n").unwrap();
+        let nul = read("LB_VERSION=1\nBACKEND_ORIGINS_JSON=[\"https://a.example\"]\0,s3cret\n").unwrap_err();
+        let export = read("export LB_VERSION=s3cret\n").unwrap_err();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(marked.get("LB_VERSION").as_deref(), Some("1"));
+        assert!(nul.ends_with("line 2: a value cannot hold a NUL"), "{nul}");
+        assert!(export.ends_with("line 1: expected NAME=VALUE, without `export`"), "{export}");
     }
 
     #[test]

@@ -97,6 +97,11 @@ impl<'s> Job<'s> {
         self.perform(action);
     }
 
+    /// When an origin whose answer was last heard at that instant has been silent for too long.
+    pub(super) fn silent_at(&self, heard: Millis) -> Millis {
+        self.exchange.silent_at(heard)
+    }
+
     /// What must be ready for the upload to go on; nothing when it rests.
     pub(super) fn upload_ready<'a>(&'a self, client: &'a mut Client) -> Option<&'a Pollable> {
         match self.wait.upload {

@@ -51,14 +51,14 @@ pub(super) fn answer(
     mut job: Job<'_>,
     client: &mut Client,
 ) {
-    let Answer { status, has_body, silence, .. } = answer;
+    let Answer { status, has_body, .. } = answer;
     let response = OutgoingResponse::new(translation::lower_answer(answer));
     translation::set_status(&response, status);
     let body = if has_body { response.body().ok() } else { None };
     let source = if body.is_some() { origin.consume().ok() } else { None };
     ResponseOutparam::set(out, Ok(response));
     if let (Some(body), Some(source)) = (body, source) {
-        let whole = relay(&source, &body, silence, &mut job, client);
+        let whole = relay(&source, &body, &mut job, client);
         if whole {
             let _ = OutgoingBody::finish(body, None);
         }
@@ -66,20 +66,14 @@ pub(super) fn answer(
 }
 
 /// Streams the body, beside what is left of the upload. Says whether it came to its end.
-fn relay(
-    source: &IncomingBody,
-    sink: &OutgoingBody,
-    silence: Millis,
-    job: &mut Job<'_>,
-    client: &mut Client,
-) -> bool {
+fn relay(source: &IncomingBody, sink: &OutgoingBody, job: &mut Job<'_>, client: &mut Client) -> bool {
     let (Ok(input), Ok(output)) = (source.stream(), sink.write()) else {
         return false;
     };
     // What is there at once, and is taken at once, never waits.
     let (mut more, mut room) = (None, None);
     loop {
-        let (ready, clock) = match splice(&input, &output) {
+        let (ready, heard) = match splice(&input, &output) {
             Flow::Moved => continue,
             Flow::Ended => return true,
             Flow::Broken => return false,
@@ -87,10 +81,10 @@ fn relay(
             Flow::Full => (room.get_or_insert_with(|| output.subscribe()), None),
             Flow::Empty => {
                 let more = more.get_or_insert_with(|| input.subscribe());
-                (more, Some(host::alarm(host::now() + silence)))
+                (more, Some(host::now()))
             }
         };
-        if !wait(ready, clock.as_ref(), job, client) {
+        if !wait(ready, heard, job, client) {
             return false;
         }
     }
@@ -120,22 +114,43 @@ fn splice(input: &InputStream, output: &OutputStream) -> Flow {
     }
 }
 
-/// Waits for the body to go on while the upload does too; false when the clock ran out first.
-fn wait(ready: &Pollable, clock: Option<&Pollable>, job: &mut Job<'_>, client: &mut Client) -> bool {
+/// Waits for the body to go on while the upload does too; false when the origin that was last heard at
+/// that instant was silent for too long.
+fn wait(ready: &Pollable, heard: Option<Millis>, job: &mut Job<'_>, client: &mut Client) -> bool {
+    let mut clock = heard.map(|heard| Clock::new(job, heard));
     loop {
         let mut pollables = vec![ready];
-        pollables.extend(clock);
+        pollables.extend(clock.as_ref().map(|clock| &clock.alarm));
         let uploading = job.upload_ready(client).inspect(|upload| pollables.push(upload)).is_some();
         let last = pollables.len().saturating_sub(1);
         let places = poll(&pollables);
         if places.contains(&0) {
             return true;
         }
-        if clock.is_some() && places.contains(&1) {
-            return false;
-        }
+        // The upload may have put the end off since: then another alarm is set.
+        let rung = clock.as_ref().filter(|_| places.contains(&1)).map(|clock| clock.until);
         if uploading && places.iter().any(|place| usize::try_from(*place) == Ok(last)) {
             job.upload(client);
         }
+        if let (Some(rung), Some(heard)) = (rung, heard) {
+            let later = Clock::new(job, heard);
+            if later.until <= rung {
+                return false;
+            }
+            clock = Some(later);
+        }
+    }
+}
+
+/// When the origin will have been silent for too long.
+struct Clock {
+    until: Millis,
+    alarm: Pollable,
+}
+
+impl Clock {
+    fn new(job: &Job<'_>, heard: Millis) -> Self {
+        let until = job.silent_at(heard);
+        Self { until, alarm: host::alarm(until) }
     }
 }

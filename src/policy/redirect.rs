@@ -135,7 +135,23 @@ fn location(response: &Headers) -> Option<&str> {
     };
     let text = std::str::from_utf8(only).ok()?.trim_matches(' ');
     let odd = |byte: u8| byte == b'\\' || byte.is_ascii_control();
-    (!text.is_empty() && !text.bytes().any(odd)).then_some(text)
+    (!text.is_empty() && !text.bytes().any(odd) && !has_user_information(text)).then_some(text)
+}
+
+/// Whether an authority in it has an `@`, be the user information empty: the URL parser drops such a one
+/// without a trace, and an origin that is spelt so is refused.
+fn has_user_information(location: &str) -> bool {
+    let behind_scheme = location.split_once(':').map_or(location, |(scheme, rest)| {
+        if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+            rest
+        } else {
+            location
+        }
+    });
+    // A special scheme takes any number of slashes for two.
+    let Some(authority) = behind_scheme.strip_prefix("//") else { return false };
+    let authority = authority.trim_start_matches('/').split(['/', '?', '#']).next();
+    authority.is_some_and(|authority| authority.contains('@'))
 }
 
 /// Resolves that of a redirect against the URL of the request; only https without credentials is followed, and only
@@ -216,6 +232,11 @@ mod tests {
             ("https://100.63.255.255/", "https://100.63.255.255/"),
             ("https://100.128.0.0/", "https://100.128.0.0/"),
             ("/p%C3%A9 q", "https://a.example/p%C3%A9%20q"),
+            ("/x/@y", "https://a.example/x/@y"),
+            ("x@y", "https://a.example/x@y"),
+            ("https:@y", "https://a.example/@y"),
+            ("//b.example:8443/@x?@#@", "https://b.example:8443/@x?@"),
+            ("https://c.example?@", "https://c.example/?@"),
         ];
         for (to, expected) in cases {
             assert_eq!(url(to).as_deref(), Some(expected), "{to:?}");
@@ -230,6 +251,11 @@ mod tests {
             "ftp://a.example/",
             "https://u:p@c.example/",
             "https://u@c.example/",
+            "https://@c.example/",
+            "https://:@c.example/",
+            "//@b.example:8443/x",
+            "https:///@b.example:8443/x",
+            "HTTPS://@b.example:8443?x",
             "https://localhost/",
             "https://10.1.2.3/",
             "https://[::1]/",

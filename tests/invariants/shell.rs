@@ -72,6 +72,7 @@ impl<'s> Shell<'s> {
         let cause = Cause::of(&event);
         self.ledger.before(&event, self.exchange.pending(), self.now);
         let action = self.exchange.on(event, self.now);
+        self.ledger.assert_silence(self.exchange.silent_at(self.now), self.now);
         self.obey(action, &cause);
     }
 

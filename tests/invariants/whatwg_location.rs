@@ -8,8 +8,9 @@ use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::method::Method;
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Redirected, follow};
+use std::cell::Cell;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use url::{Host, Url};
+use url::{Host, SyntaxViolation, Url};
 
 /// Where the standard resolves and the policy does not follow; the last two are followed, and what is
 /// sent is not all of what the standard resolves to.
@@ -49,14 +50,14 @@ impl Difference {
         matches!(self, Self::TrailingDot | Self::Fragment)
     }
 
-    fn holds(self, value: &[u8], url: &Url) -> bool {
+    fn holds(self, value: &[u8], url: &Url, has_at: bool) -> bool {
         match self {
             Self::NotUtf8 => std::str::from_utf8(value).is_err(),
             Self::ControlByte => value.iter().any(|byte| *byte < 0x20 || *byte == 0x7f),
             Self::Backslash => value.contains(&b'\\'),
             Self::Empty => value.iter().all(|byte| *byte == b' '),
             Self::OtherScheme => url.scheme() != "https",
-            Self::Credentials => !url.username().is_empty() || url.password().is_some(),
+            Self::Credentials => has_at,
             // What the `http` crate can hold of a target.
             Self::TooLong => url.as_str().len() > 65_534,
             Self::UnresolvableName => url.domain().is_some_and(|name| !is_resolvable(name)),
@@ -86,11 +87,17 @@ pub(crate) fn check(data: &[u8]) -> Option<Difference> {
     let sent = sent(origin, path_with_query, value);
     let text = String::from_utf8_lossy(value);
     let current = Url::parse(&[origin, path_with_query].concat()).expect("a URL");
-    let Ok(url) = current.join(&text) else {
+    // Empty user information is none in the URL; the parser says that there was an `@`.
+    let has_at = Cell::new(false);
+    let note = |violation| has_at.set(has_at.get() || violation == SyntaxViolation::EmbeddedCredentials);
+    let resolved =
+        Url::options().base_url(Some(&current)).syntax_violation_callback(Some(&note)).parse(&text);
+    let Ok(url) = resolved else {
         assert_eq!(sent, None, "{text:?} does not resolve");
         return None;
     };
-    let difference = Difference::ALL.into_iter().find(|difference| difference.holds(value, &url));
+    let difference =
+        Difference::ALL.into_iter().find(|difference| difference.holds(value, &url, has_at.get()));
     if difference.is_none_or(Difference::is_followed) {
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         assert_eq!(sent, Some([&canonical(&url), url.path(), &query].concat()), "{text:?}");

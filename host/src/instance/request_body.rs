@@ -3,7 +3,9 @@
 //!
 //! RFC 9112 section 9.6: a server that closes while the client is still sending may have the
 //! client's system discard the answer unread. So an early refusal is followed by a bounded
-//! reading of what still comes, as nginx does with `lingering_close`.
+//! reading of what still comes, as nginx does with `lingering_close`. On h2 it is RST_STREAM with
+//! NO_ERROR that ends an unread body; a client must not discard an answer over it (RFC 9113 section
+//! 8.1), but clients of common libraries do. So it comes only behind the same reading.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +24,7 @@ use wasmtime_wasi_http::Error as WasiError;
 use crate::h2_end;
 use crate::record::Record;
 
-/// Time for which unread bytes are taken off the connection before it closes.
+/// Time for which unread bytes are taken off the connection before it, or the stream, closes.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// How many unread bytes are taken off.
 const DRAIN_BYTES: u64 = 16 * 1024 * 1024;
@@ -36,12 +38,11 @@ pub(crate) struct RequestBody {
 }
 
 impl RequestBody {
-    /// Splits off the body of a request. On h2 an unread body ends by RST_STREAM with NO_ERROR,
-    /// which costs the answer nothing (RFC 9113 section 8.1): only HTTP/1 drains. A client that
-    /// waits for `100 Continue` sends nothing until it is asked to, and reading would ask it.
+    /// Splits off the body of a request. A client that waits for `100 Continue` sends nothing until it is
+    /// asked to, and on HTTP/1 reading would ask it; on h2 hyper never asks.
     pub(crate) fn of(request: Request<Incoming>) -> Request<Self> {
         let (parts, incoming) = request.into_parts();
-        let drains = parts.version < Version::HTTP_2 && !parts.headers.contains_key(EXPECT);
+        let drains = parts.version >= Version::HTTP_2 || !parts.headers.contains_key(EXPECT);
         let version = parts.version;
         let record = parts.extensions.get().cloned();
         Request::from_parts(parts, Self { incoming: Some(incoming), version, drains, record })
@@ -72,7 +73,8 @@ async fn drain(mut incoming: Incoming) {
             }
         }
     };
-    // Either way the body is dropped now, and hyper closes the connection if it was not whole.
+    // Either way the body is dropped now, and hyper closes the connection or the stream if it was not
+    // whole.
     let _ = timeout(DRAIN_TIME, reading).await;
 }
 

@@ -113,9 +113,9 @@ pub(super) enum Outcome {
     Trapped,
 }
 
-/// The life of a shared instance: its sender goes when it traps, and says `true` before that when
-/// it ends well.
-pub(super) type InstanceLife = watch::Receiver<bool>;
+/// The life of a shared instance: its sender goes when it traps. Whoever holds this keeps an instance whose
+/// configuration was replaced alive.
+pub(super) type InstanceLife = watch::Receiver<()>;
 
 impl Outcome {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> &Self {
@@ -127,7 +127,7 @@ impl Outcome {
         if let Self::Shared(life) = self
             && life.has_changed().is_err()
         {
-            *self = if *life.borrow() { Self::Returned } else { Self::Trapped };
+            *self = Self::Trapped;
         }
         self
     }

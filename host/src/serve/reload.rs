@@ -17,7 +17,7 @@ use crate::instance::{Engine, Instances};
 use crate::journal::{self, Level};
 use crate::metrics::Metrics;
 use crate::tls::{Identity, TlsError};
-use crate::upstream::{Upstream, trust};
+use crate::upstream::{Route, Upstream, trust};
 
 /// A client that offers HTTP/1.0 alone would else be refused in the handshake (RFC 7301 section 3.2).
 const ALPN: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
@@ -72,9 +72,22 @@ impl Source {
         if let Some(metrics) = self.metrics() {
             metrics.configure(&settings);
         }
+        self.tell_of_stray_routes(&settings);
         let upstream = Upstream::new(trusted, &self.arguments.resolve);
         let instances = Arc::new(Instances::new(self.engine.clone(), variables, upstream));
         Ok(Loaded { certificate, instances, settings })
+    }
+
+    /// A `--resolve` for another name may be meant for a redirect, or be misspelt.
+    fn tell_of_stray_routes(&self, settings: &Settings) {
+        let origins = settings.origins();
+        let stray = self.arguments.resolve.iter().map(Route::authority);
+        let stray = stray.filter(|authority| origins.iter().all(|origin| origin.authority() != authority));
+        for authority in stray.filter(|_| !origins.is_empty()) {
+            let message =
+                format_args!("--resolve {authority}: no origin of the list; only redirects lead there");
+            journal::say(Level::Warn, &message);
+        }
     }
 
     /// Puts a new reading in place, or keeps the old one and says why.

@@ -1,5 +1,5 @@
 //! The body of an origin's answer: errors keep their class, its end is a true one, and silence is
-//! bounded when the request's options say so.
+//! bounded when the request's options say so. An origin that is still being sent the upload is not silent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -60,12 +60,20 @@ fn is_nothing(frame: &Frame<Bytes>) -> bool {
 }
 
 impl Silence {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Resetting the clock with every chunk of the upload would cost more than looking at it once more
+    /// when the clock runs out.
+    fn poll(&mut self, cx: &mut Context<'_>, upload: &Upload) -> Poll<()> {
         if !self.running {
             self.running = true;
             self.clock.as_mut().reset(Instant::now() + self.limit);
         }
-        self.clock.as_mut().poll(cx)
+        while self.clock.as_mut().poll(cx).is_ready() {
+            match upload.moved().map(|moved| moved + self.limit) {
+                Some(later) if later > self.clock.deadline() => self.clock.as_mut().reset(later),
+                _ => return Poll::Ready(()),
+            }
+        }
+        Poll::Pending
     }
 }
 
@@ -93,7 +101,9 @@ impl Body for AnswerBody {
                 Poll::Ready(frame.map(|frame| frame.map_err(|error| classify(&error))))
             }
             Poll::Pending => match &mut this.silence {
-                Some(silence) => silence.poll(cx).map(|()| Some(Err(WasiError::ConnectionReadTimeout))),
+                Some(silence) => {
+                    silence.poll(cx, &this.upload).map(|()| Some(Err(WasiError::ConnectionReadTimeout)))
+                }
                 None => Poll::Pending,
             },
         }

@@ -41,7 +41,20 @@ impl FromStr for Route {
         let address = address.parse().map_err(|_| RouteError::Address)?;
         let origin: Authority = origin.parse().map_err(|_| RouteError::Origin)?;
         let port = origin.port_u16().ok_or(RouteError::Origin)?;
-        Ok(Self { host: origin.host().to_ascii_lowercase(), port, address })
+        // Origins lose their trailing dot too.
+        let host = origin.host();
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        Ok(Self { host, port, address })
+    }
+}
+
+impl Route {
+    /// The authority of its origin, spelt as that of a configured one.
+    pub(crate) fn authority(&self) -> String {
+        match self.port {
+            HTTPS_PORT => self.host.clone(),
+            port => format!("{}:{port}", self.host),
+        }
     }
 }
 
@@ -157,6 +170,14 @@ mod tests {
         assert_eq!(to("https://a.example:443/x").as_deref(), Some("https://127.0.0.1:8443/"));
         assert_eq!(to("https://a.example:8443"), None);
         assert_eq!(to("https://b.example"), None);
+    }
+
+    #[test]
+    fn a_route_is_spelt_as_an_origin_is() {
+        let authority = |text: &str| text.parse::<Route>().unwrap().authority();
+        assert_eq!(authority("A.example.:443=127.0.0.1:1"), "a.example");
+        assert_eq!(authority("a.example:8443=127.0.0.1:1"), "a.example:8443");
+        assert_eq!(authority("[2001:db8::1]:443=127.0.0.1:1"), "[2001:db8::1]");
     }
 
     #[test]

@@ -26,6 +26,8 @@ mod origin;
 mod outputs;
 mod process;
 mod records;
+mod refusals_h2;
+mod reloads;
 mod reports;
 mod requests;
 mod shared;

@@ -159,6 +159,14 @@ impl Host {
     }
 }
 
+/// A host of each build, for 0.2 and for 0.3, in this setup.
+pub(crate) fn of_each_build(setup: impl Fn() -> Setup) -> impl Iterator<Item = Host> {
+    ["messageweave-lb.wasm", "messageweave-lb-p3.wasm"].into_iter().map(move |name| {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist").join(name);
+        setup().component(file).start()
+    })
+}
+
 /// Polls for something that another process does.
 pub(crate) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();

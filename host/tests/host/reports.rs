@@ -58,6 +58,21 @@ pub(crate) async fn scrape(host: &Host) -> String {
 }
 
 #[tokio::test]
+async fn a_resolve_flag_for_no_origin_is_told_of() {
+    let host = Setup::new()
+        .flag("--env", r#"BACKEND_ORIGINS_JSON=["https://a.invalid", "https://b.invalid:8443"]"#)
+        .flag("--resolve", "A.invalid.:443=127.0.0.1:1")
+        .flag("--resolve", "b.invalid:8443=127.0.0.1:1")
+        .flag("--resolve", "b.invalid:443=127.0.0.1:1")
+        .start();
+    host.says("--resolve b.invalid: no origin of the list; only redirects lead there", 1).await;
+    assert_eq!(host.stderr().matches("--resolve").count(), 1, "{}", host.stderr());
+    // Without its dot the first is that of the origin.
+    let answer = client::get(host.address, "/ready").await;
+    assert!(answer.text().ends_with("unavailable (refused)"), "{}", answer.text());
+}
+
+#[tokio::test]
 async fn a_start_tells_the_effective_settings_on_one_line_without_a_secret() {
     let host = Setup::new()
         .flag("--env", r#"BACKEND_ORIGINS_JSON=["https://A.example:443"]"#)

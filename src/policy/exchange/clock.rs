@@ -42,6 +42,11 @@ impl Clock {
         }
     }
 
+    /// The instant of the last event.
+    pub(super) const fn now(&self) -> Millis {
+        self.now
+    }
+
     /// Says who is being waited for from now on.
     pub(super) const fn wait_for(&mut self, turn: Turn) {
         self.turn = turn;

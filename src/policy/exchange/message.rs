@@ -82,8 +82,6 @@ pub struct Answer<'s> {
     /// Whether there is a body to stream (RFC 9112 section 6.3: none after 204 and 304, and none in
     /// answer to HEAD).
     pub has_body: bool,
-    /// How long the origin may be silent between two chunks before the body breaks off.
-    pub silence: Millis,
 }
 
 /// The name of the one field that the balancer adds to answers.

@@ -48,6 +48,8 @@ pub struct Exchange<'s> {
     hops: u32,
     upload: Upload,
     clock: Clock,
+    /// When the upload last went on behind the answer's head.
+    upload_moved: Millis,
     state: State,
 }
 
@@ -79,6 +81,7 @@ impl<'s> Exchange<'s> {
             hops: 0,
             upload: Upload::new(plan.framing, plan.replay_max_bytes),
             clock: Clock::new(now, plan.timeout, plan.settings.request_timeout),
+            upload_moved: Millis::ZERO,
             state: State::AwaitingFirstBytes,
             plan,
         };
@@ -124,6 +127,13 @@ impl<'s> Exchange<'s> {
             UploadStep::Idle | UploadStep::Write | UploadStep::Finish => Turn::Origin,
         });
         Wait { upload, until: self.clock.deadline() }
+    }
+
+    /// When an origin whose answer was last heard at that instant has been silent for too long. One that is
+    /// still being sent the upload is not silent: it may answer as it reads (contract 2.6).
+    #[must_use]
+    pub fn silent_at(&self, heard: Millis) -> Millis {
+        heard.max(self.upload_moved) + self.plan.timeout
     }
 
     /// Takes one event and says what to do.
@@ -177,6 +187,9 @@ impl<'s> Exchange<'s> {
 
     /// The answer is given: nothing can fail over any more, only the upload still matters.
     fn on_while_answering(&mut self, event: Event) -> Action<'s> {
+        if matches!(event, Event::Took(1..) | Event::Chunk(_) | Event::ClientEnded) {
+            self.upload_moved = self.clock.now();
+        }
         match event {
             Event::Took(count) => self.upload.took(count),
             Event::UploadClosed | Event::Finished | Event::ClientFailed => self.upload.close(),
@@ -247,13 +260,7 @@ impl<'s> Exchange<'s> {
         if let Some(usage) = self.plan.usage {
             usage.set(&mut headers);
         }
-        Action::Answer(Answer {
-            status: head.status,
-            headers,
-            backend: self.origin,
-            has_body,
-            silence: self.plan.timeout,
-        })
+        Action::Answer(Answer { status: head.status, headers, backend: self.origin, has_body })
     }
 
     /// Ends the attempt: on to the next origin where that is allowed, else the `503`.

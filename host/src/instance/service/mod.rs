@@ -3,6 +3,7 @@
 
 mod call;
 mod client;
+mod generations;
 mod worker;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::upstream::Upstream;
 use call::{Answered, Call};
 pub(super) use client::Departures;
 use client::Present;
+use generations::{Generation, Generations};
 use worker::Worker;
 
 /// The compiled component, ready to be instantiated; the same for every configuration.
@@ -33,6 +35,7 @@ pub(crate) struct Engine {
     pre: ServicePre<State>,
     instances: u32,
     memory: usize,
+    generations: Generations,
 }
 
 impl Engine {
@@ -44,11 +47,12 @@ impl Engine {
         types::add_to_linker::<State, WasiHttp>(&mut linker, State::http)?;
         client::add_to_linker(&mut linker)?;
         let pre = ServicePre::new(linker.instantiate_pre(component)?)?;
-        Ok(Self { pre, instances, memory })
+        Ok(Self { pre, instances, memory, generations: Generations::default() })
     }
 }
 
-/// The instances of one configuration. Dropping it lets them finish what they have.
+/// The instances of one configuration. Dropping it lets them finish what they have, up to the last byte that
+/// a client takes.
 pub(crate) struct Service {
     template: Arc<Template>,
     workers: Vec<Worker>,
@@ -59,6 +63,7 @@ struct Template {
     engine: Engine,
     variables: Variables,
     upstream: Upstream,
+    generation: Generation,
 }
 
 impl Template {
@@ -86,7 +91,8 @@ fn lift_limits_on_handles(store: &mut Store<State>) {
 impl Service {
     pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream) -> Self {
         let count = engine.instances;
-        let template = Arc::new(Template { engine, variables, upstream });
+        let generation = engine.generations.next();
+        let template = Arc::new(Template { engine, variables, upstream, generation });
         let workers = (0..count).map(|_| Worker::start(Arc::clone(&template))).collect();
         Self { template, workers }
     }

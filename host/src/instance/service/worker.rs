@@ -13,10 +13,9 @@ use wasmtime_wasi_http::p3::bindings::Service as Guest;
 use super::call::Call;
 use super::{State, Template};
 use crate::instance::answer::report;
-use crate::instance::response_body::InstanceLife;
 
 /// Where requests for one instance are handed in. Dropping it ends the instance, once that has
-/// finished what it has.
+/// finished what it has and the last body that it gave has been taken or dropped.
 pub(super) struct Worker {
     calls: mpsc::UnboundedSender<Call>,
     load: Arc<()>,
@@ -66,29 +65,35 @@ async fn live(
     let (mut store, guest) = template.instantiate().await?;
     // Behind the store, so that it goes first: a body that the store's death ends is known to be
     // cut by then.
-    let (alive, life) = watch::channel(false);
-    let served = store.run_concurrent(async |accessor| serve(accessor, &guest, first, queue, &life).await);
-    served.await??;
-    alive.send_replace(true);
-    Ok(())
+    let alive = watch::Sender::new(());
+    let served = store.run_concurrent(async |accessor| {
+        serve(accessor, &guest, first, queue, &alive).await?;
+        // Bodies that the instance hands on are none of its tasks, but they end with it.
+        alive.closed().await;
+        wasmtime::error::Ok(())
+    });
+    tokio::select! {
+        served = served => served?,
+        () = template.generation.outlived() => Ok(()),
+    }
 }
 
-/// Until the configuration is replaced and nothing is left to do; an error is a trap.
+/// Until the configuration is replaced and the instance has no task left; an error is a trap.
 async fn serve(
     accessor: &Accessor<State>,
     guest: &Guest,
     first: Call,
     queue: &mut mpsc::UnboundedReceiver<Call>,
-    life: &InstanceLife,
+    alive: &watch::Sender<()>,
 ) -> wasmtime::Result<()> {
     let mut calls = FuturesUnordered::new();
-    calls.push(first.run(accessor, guest, life.clone()));
+    calls.push(first.run(accessor, guest, alive.subscribe()));
     let mut open = true;
     while open || !calls.is_empty() {
         tokio::select! {
             Some(done) = calls.next() => done?,
             call = queue.recv(), if open => match call {
-                Some(call) => calls.push(call.run(accessor, guest, life.clone())),
+                Some(call) => calls.push(call.run(accessor, guest, alive.subscribe())),
                 None => open = false,
             },
         }

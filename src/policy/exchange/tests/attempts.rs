@@ -138,7 +138,7 @@ fn the_body_of_an_answer_breaks_off_after_the_attempts_clock() {
         ];
         let mut rig = Rig::start(&clocks, request, &[("content-length", "0")]);
         rig.on(head(200));
-        assert_eq!(rig.answer.unwrap().silence, Millis(millis));
+        assert_eq!(rig.exchange.silent_at(Millis(5)), Millis(5 + millis));
     }
 }
 

@@ -5,6 +5,25 @@ use super::*;
 const SECOND: &[(&str, &str)] = &[("LB_REQUEST_TIMEOUT_MS", "1000")];
 
 #[test]
+fn an_origin_that_is_still_sent_the_upload_is_not_silent() {
+    let mut rig = Rig::start(&[("LB_REQUEST_TIMEOUT_MS", "700")], WEBHOOK, &[SIX]);
+    rig.on(Event::Opened);
+    rig.on(head(200));
+    let silent_at = |rig: &Rig| rig.exchange.silent_at(Millis(10)).0;
+    assert_eq!(silent_at(&rig), 710);
+    rig.after(500).chunk(b"abc");
+    assert_eq!(silent_at(&rig), 1200);
+    rig.after(100).take();
+    assert_eq!(silent_at(&rig), 1300);
+    rig.after(100).chunk(b"");
+    rig.on(Event::Took(0));
+    rig.on(Event::Elapsed);
+    assert_eq!(silent_at(&rig), 1300, "nothing of the upload moved");
+    rig.after(100).on(Event::ClientEnded);
+    assert_eq!(silent_at(&rig), 1500);
+}
+
+#[test]
 fn an_attempt_ends_as_timeout_when_its_clock_runs_out_and_the_next_has_a_new_one() {
     let mut rig = Rig::start(SECOND, "GET /ready", &[]);
     assert_eq!(rig.after(400).on(Event::Opened), "Idle until 1000");

@@ -181,16 +181,16 @@ impl Relay<'_> {
     /// The next of the body; `None` when the origin is silent for too long.
     async fn next(&mut self, client: &mut Client) -> Option<FromOrigin> {
         let world = self.run.world;
-        let silence = sleep_until(world.at(world.now() + self.answer.silence));
-        tokio::pin!(silence);
+        let heard = world.now();
         loop {
+            let silence = sleep_until(world.at(self.run.exchange.silent_at(heard)));
             let wait = self.run.exchange.waiting();
             let upload = self.run.upstream.as_mut().map(|upstream| &mut upstream.upload);
             let event = tokio::select! {
                 biased;
                 event = self.body.recv() => return event.or(Some(FromOrigin::Broken)),
                 event = upload_step(wait.upload, self.run.exchange.pending(), upload, Some(client)) => event,
-                () = &mut silence => return None,
+                () = silence => return None,
             };
             let _ = self.run.exchange.on(event, world.now());
         }

@@ -1,0 +1,195 @@
+//! What is on its way when SIGHUP replaces the configuration comes to its end, on either build, and what
+//! served it ends then.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
+
+use crate::client;
+use crate::origin::{self, Origin, Stream, read_head, write};
+use crate::process::{Host, PATIENCE, of_each_build};
+use crate::trust::Authority;
+
+/// An origin on whose connection a test speaks.
+async fn led(authority: &Authority) -> (Origin, mpsc::UnboundedReceiver<Stream>) {
+    let (sender, connections) = mpsc::unbounded_channel();
+    let origin = Origin::new(authority, "a.example", move |stream, _| {
+        let sender = sender.clone();
+        async move { sender.send(stream).unwrap() }
+    })
+    .await;
+    (origin, connections)
+}
+
+/// The next request at the origin.
+async fn request(connections: &mut mpsc::UnboundedReceiver<Stream>) -> Stream {
+    let mut stream = timeout(PATIENCE, connections.recv()).await.expect("no request upstream").unwrap();
+    read_head(&mut stream).await;
+    stream
+}
+
+/// Reloads, and waits until a newer configuration serves and the older one has had time to end.
+async fn reload(host: &Host, times: usize) {
+    host.signal(Signal::HUP);
+    host.says("messageweave-lb: reloaded", times).await;
+    assert_eq!(client::get(host.address, "/nope").await.status, 404);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+}
+
+#[tokio::test]
+async fn an_answer_survives_reloads_before_its_head_and_in_its_body() {
+    for (head, body, end) in [
+        ("content-length: 8", ["0123", "4567"], ""),
+        ("transfer-encoding: chunked", ["4\r\n0123\r\n", "4\r\n4567\r\n"], "0\r\n\r\n"),
+    ] {
+        let authority = Authority::new();
+        let (origin, mut connections) = led(&authority).await;
+        for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+            let mut client = client::tls(host.address).await;
+            client.send(client::request("GET", "/ready")).await;
+            let mut upstream = request(&mut connections).await;
+            reload(&host, 1).await;
+            write(&mut upstream, format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n")).await;
+            reload(&host, 2).await;
+            write(&mut upstream, body[0]).await;
+            let start = client.until("0123").await;
+            reload(&host, 3).await;
+            write(&mut upstream, body[1]).await;
+            reload(&host, 4).await;
+            write(&mut upstream, end).await;
+            let rest = String::from_utf8(client.rest().await).unwrap();
+            assert!(
+                start.contains("200 OK") && rest.contains("4567") && rest.ends_with(&[body[1], end].concat())
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_upload_survives_reloads_before_and_after_the_head_of_its_answer() {
+    let authority = Authority::new();
+    let (origin, mut connections) = led(&authority).await;
+    for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+        let mut client = client::tls(host.address).await;
+        let fields = "host: a\r\nconnection: close\r\ncontent-length: 12";
+        client.send(format!("POST /webhook/tg HTTP/1.1\r\n{fields}\r\n\r\n0123")).await;
+        let mut upstream = request(&mut connections).await;
+        let mut upload = [0; 12];
+        upstream.read_exact(&mut upload[..4]).await.unwrap();
+        reload(&host, 1).await;
+        client.send("4567").await;
+        upstream.read_exact(&mut upload[4..8]).await.unwrap();
+        write(&mut upstream, "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n0123").await;
+        client.until("0123").await;
+        reload(&host, 2).await;
+        client.send("89ab").await;
+        upstream.read_exact(&mut upload[8..]).await.unwrap();
+        assert_eq!(&upload, b"0123456789ab");
+        reload(&host, 3).await;
+        write(&mut upstream, "4567").await;
+        assert_eq!(client.rest().await, b"4567");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_after_a_reload_breaks_off_for_the_client() {
+    let authority = Authority::new();
+    let (origin, mut connections) = led(&authority).await;
+    for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+        let mut client = client::tls(host.address).await;
+        client.send(client::request("GET", "/ready")).await;
+        let mut upstream = request(&mut connections).await;
+        write(&mut upstream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\n0123\r\n").await;
+        client.until("0123").await;
+        reload(&host, 1).await;
+        upstream.shutdown().await.unwrap();
+        drop(upstream);
+        assert!(!String::from_utf8_lossy(&client.rest().await).ends_with("0\r\n\r\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_after_a_reload_ends_the_request_upstream() {
+    let authority = Authority::new();
+    let (origin, mut connections) = led(&authority).await;
+    for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+        let mut client = client::tls(host.address).await;
+        client.send(client::request("GET", "/ready")).await;
+        let mut upstream = request(&mut connections).await;
+        write(&mut upstream, "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n0123").await;
+        client.until("0123").await;
+        reload(&host, 1).await;
+        drop(client);
+        // An end of any kind.
+        let end = timeout(PATIENCE / 4, upstream.read(&mut [0; 64])).await;
+        assert!(matches!(end, Ok(Ok(0) | Err(_))), "the request upstream goes on: {end:?}");
+    }
+}
+
+/// Begins a download of 8 bytes, of which 4 have come.
+async fn begun(
+    host: &Host,
+    connections: &mut mpsc::UnboundedReceiver<Stream>,
+) -> (client::Client<TlsStream<TcpStream>>, Stream) {
+    let mut client = client::tls(host.address).await;
+    client.send(client::request("GET", "/ready")).await;
+    let mut upstream = request(connections).await;
+    write(&mut upstream, "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n0123").await;
+    client.until("0123").await;
+    (client, upstream)
+}
+
+/// More than there are slots for.
+const RELOADS: usize = 20;
+
+#[tokio::test]
+async fn what_served_an_old_configuration_ends_with_its_last_answer() {
+    let authority = Authority::new();
+    let (origin, mut connections) = led(&authority).await;
+    for host in of_each_build(|| origin::setup(&authority, &[&origin]).flag("--max-instances", "3")) {
+        for times in 1..=RELOADS {
+            let (mut client, mut upstream) = begun(&host, &mut connections).await;
+            host.signal(Signal::HUP);
+            host.says("messageweave-lb: reloaded", times).await;
+            write(&mut upstream, "4567").await;
+            assert_eq!(client.rest().await, b"4567");
+        }
+        assert!(
+            !host.stderr().contains("failed") && !host.stderr().contains("break off"),
+            "{}",
+            host.stderr()
+        );
+    }
+}
+
+#[tokio::test]
+async fn slow_answers_of_many_old_configurations_cost_a_new_request_nothing() {
+    let authority = Authority::new();
+    let (origin, mut connections) = led(&authority).await;
+    for host in of_each_build(|| {
+        let setup = origin::setup(&authority, &[&origin]);
+        setup.flag("--env", "LB_REQUEST_TIMEOUT_MS=60000")
+    }) {
+        let mut begun_before = Vec::new();
+        for times in 1..=RELOADS {
+            begun_before.push(begun(&host, &mut connections).await);
+            host.signal(Signal::HUP);
+            host.says("messageweave-lb: reloaded", times).await;
+        }
+        begun_before.push(begun(&host, &mut connections).await);
+        let told = host.stderr().matches("too many newer ones: they break off").count();
+        // A shared instance lives as long as its last answer, so the oldest may break off. In the other world
+        // each answer has its own, and nothing is short.
+        for (number, (mut client, mut upstream)) in begun_before.into_iter().enumerate() {
+            let taken = upstream.write_all(b"4567").await.and(upstream.flush().await).is_ok();
+            let rest = client.rest().await;
+            assert!((taken && rest == b"4567") || (number < told && rest.is_empty()), "{number}: {rest:?}");
+        }
+        assert!(told < RELOADS / 2 && !host.stderr().contains("failed"), "{}", host.stderr());
+    }
+}
