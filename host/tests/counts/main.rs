@@ -2,7 +2,8 @@
 //! and wasmtime's fuel (an instruction of WebAssembly burns about one).
 //!
 //! Handles that are dropped are no calls of a function and not counted. The request is the second one of an
-//! instance: the first reads the configuration.
+//! instance: the first reads the configuration. The smallest of a few tries counts: on a busy machine an upload
+//! and its answer may wake the component once more, and it looks at the clock each time.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,6 +43,7 @@ struct Cost {
 /// A change of a component by so much is none: 10 % in either direction. Beyond it, the figures here are to be
 /// brought up to date, knowingly.
 const TOLERANCE: f64 = 0.1;
+const TRIES: usize = 5;
 
 const CASES: [Case; 4] = [
     Case {
@@ -100,7 +102,8 @@ fn check(world: World, file: &str, cost: impl Fn(&Case) -> Cost) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut wrong = Vec::new();
     for case in &CASES {
-        let (calls, fuel) = runtime.block_on(measure(world, file, case));
+        let tries = (0..TRIES).map(|_| runtime.block_on(measure(world, file, case)));
+        let (calls, fuel) = tries.min_by_key(|(calls, _)| calls.values().sum::<usize>()).unwrap();
         let (count, expected) = (calls.values().sum::<usize>(), cost(case));
         println!("{}: {count} calls, {fuel} fuel: {calls:?}", case.name);
         let share = fuel as f64 / expected.fuel as f64;
