@@ -93,6 +93,11 @@ impl Stream {
         Ok(Action::Pause)
     }
 
+    /// Whether the router gets it, at once or when its body has come.
+    const fn goes_on(&self) -> bool {
+        matches!(self.passed, Passed::Planned { .. } | Passed::Redirected(_))
+    }
+
     fn follow(&mut self, chain: Chain, fields: Vec<Field>) -> Result<Action, Status> {
         chain.send(fields)?;
         self.passed = Passed::Redirected(chain);
@@ -131,7 +136,7 @@ impl HttpContext for Stream {
     }
 
     fn on_http_request_body(&mut self, size: usize, whole: bool) -> Action {
-        let goes_on = matches!(self.passed, Passed::Planned { .. } | Passed::Redirected(_));
+        let goes_on = self.goes_on();
         if self.drops_body || !goes_on {
             let _ = hostcalls::drop_request_body(size);
         }
@@ -149,10 +154,7 @@ impl HttpContext for Stream {
 
     fn on_http_request_trailers(&mut self, _: usize) -> Action {
         self.shared.uploads.borrow_mut().end(self.id);
-        match self.passed {
-            Passed::Planned { .. } | Passed::Redirected(_) => Action::Continue,
-            Passed::No | Passed::Replied(_) => Action::Pause,
-        }
+        if self.goes_on() { Action::Continue } else { Action::Pause }
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
