@@ -77,16 +77,25 @@ impl Stream {
             // Only the filter makes a hop.
             hostcalls::remove_field(Section::Request, HOP_FIELD)?;
         }
-        if !whole && plan.target.method().carries_body() {
-            self.shared.uploads.borrow_mut().begin(self.id);
-            self.shared.wake(upload::period(settings()));
-        } else if !whole {
-            // Envoy frames a request before its body ends: an announced body becomes an empty one.
-            self.drops_body = true;
-            hostcalls::set_field(Section::Request, "content-length", b"0")?;
-        }
         self.passed = Passed::Planned { target: plan.target.clone(), attempts: plan.attempts };
-        Ok(Action::Continue)
+        if whole {
+            return Ok(Action::Continue);
+        }
+        self.shared.uploads.borrow_mut().begin(self.id);
+        self.shared.wake(upload::period(settings()));
+        if plan.target.method().carries_body() {
+            return Ok(Action::Continue);
+        }
+        // Envoy frames a request before its body ends: an announced body becomes an empty one. No clock of
+        // Envoy's runs, and no redirect is followed, before that end: the request waits for it here.
+        self.drops_body = true;
+        hostcalls::set_field(Section::Request, "content-length", b"0")?;
+        Ok(Action::Pause)
+    }
+
+    /// Whether the router gets it, at once or when its body has come.
+    const fn goes_on(&self) -> bool {
+        matches!(self.passed, Passed::Planned { .. } | Passed::Redirected(_))
     }
 
     fn follow(&mut self, chain: Chain, fields: Vec<Field>) -> Result<Action, Status> {
@@ -127,14 +136,25 @@ impl HttpContext for Stream {
     }
 
     fn on_http_request_body(&mut self, size: usize, whole: bool) -> Action {
-        if self.drops_body {
+        let goes_on = self.goes_on();
+        if self.drops_body || !goes_on {
             let _ = hostcalls::drop_request_body(size);
-        } else if whole {
+        }
+        if whole {
             self.shared.uploads.borrow_mut().end(self.id);
         } else {
             self.shared.uploads.borrow_mut().heard(self.id);
         }
-        Action::Continue
+        match goes_on && (whole || !self.drops_body) {
+            true => Action::Continue,
+            // Who waits for the end of a body, or for verdicts, still does.
+            false => Action::Pause,
+        }
+    }
+
+    fn on_http_request_trailers(&mut self, _: usize) -> Action {
+        self.shared.uploads.borrow_mut().end(self.id);
+        if self.goes_on() { Action::Continue } else { Action::Pause }
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {

@@ -2,11 +2,12 @@
 //! policy's `503` (contract 2.6).
 
 use crate::attempts;
+use crate::cluster::start_of;
 use crate::environment::settings;
 use crate::hop::Chain;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
-use crate::wiring::{ANSWERED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, start_of};
+use crate::wiring::{ANSWERED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD};
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};

@@ -1,20 +1,20 @@
 //! The role that logs: Envoy's router tells it each failed try, and it writes the policy's line
 //! (contract 2.9). Successes are filtered out before by Envoy.
 
+use crate::cluster::{Connecting, is_hop};
 use crate::environment::{settings, target};
 use crate::failure::Account;
 use crate::hostcalls;
 use crate::redirects::ENDPOINT;
-use crate::wiring;
 use messageweave_lb::policy::event::{Attempt, Event};
-use messageweave_lb::policy::failure::{Exhausted, Failure};
+use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::routes::Target;
 
 /// One failed try is at hand. Envoy calls the plugin itself for it, not a context of its own.
 pub(crate) fn log() {
     // A redirect hop is told by the filter in front, which knows what the client asked for.
-    if cluster().is_some_and(|name| wiring::is_hop(&name)) {
+    if cluster().is_some_and(|name| is_hop(&name)) {
         return;
     }
     if let (Some(target), Some(exhausted)) = (asked(), exhausted()) {
@@ -49,6 +49,8 @@ fn failure() -> Option<Failure> {
     let details = hostcalls::property(&["response", "code_details"]).unwrap_or_default();
     match code {
         Some(100..500) => None,
+        // No status (RFC 9110 section 15).
+        Some(1000..) => Some(Failure::Class(FailureClass::Protocol)),
         Some(code @ 500..) if details.is_empty() || details == b"via_upstream" => Some(Failure::Status(code)),
         _ => Some(Failure::Class(account(details).class())),
     }
@@ -57,12 +59,13 @@ fn failure() -> Option<Failure> {
 fn account(details: Vec<u8>) -> Account {
     const NANOS_PER_MILLI: u64 = 1_000_000;
     let waited = number(&["request", "duration"]).unwrap_or_default() / NANOS_PER_MILLI;
+    let bound = Connecting::named(&cluster().unwrap_or_default()).bound(settings());
     Account {
         details,
         reason: hostcalls::property(&["upstream", "transport_failure_reason"]).unwrap_or_default(),
         flags: number(&["response", "flags"]).unwrap_or_default(),
         // The clock of the connection and that of the try are two: they need not agree to the millisecond.
-        waited: waited >= settings().request_timeout.0 / 10 * 9,
+        waited: waited >= bound / 10 * 9,
     }
 }
 

@@ -4,10 +4,11 @@
 //! with it. Verdicts are shared by all workers, and so is a lease: a round of probes never starts
 //! while one is in flight, whoever asks. Who waits looks again a few times a second.
 
+use crate::cluster::Connecting;
 use crate::environment::settings;
 use crate::failure::Account;
 use crate::hostcalls::{self, Section};
-use crate::wiring::{ANSWERED_FIELD, member};
+use crate::wiring::ANSWERED_FIELD;
 use messageweave_lb::policy::exchange::{Action, Event, Exchange, ResponseHead};
 use messageweave_lb::policy::failure::FailureClass;
 use messageweave_lb::policy::health::accept::Form;
@@ -197,7 +198,7 @@ impl Probe {
             (":path", request.destination.path_with_query()),
         ];
         // The exchange keeps the clock; Envoy's only ends what nobody waits for any more.
-        match hostcalls::dispatch(&member(place), &headers, settings().request_timeout) {
+        match hostcalls::dispatch(&Connecting::ORDINARY.member(place), &headers, settings().request_timeout) {
             Ok(token) => self.token = token,
             // Envoy knows no address.
             Err(_) => return Err(FailureClass::Dns),

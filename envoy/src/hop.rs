@@ -4,10 +4,11 @@
 //!
 //! What is known of the chain travels in a property of the client's stream: no client can set it.
 
+use crate::cluster::Connecting;
 use crate::environment::{self, settings};
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
-use crate::wiring::{self, ADDED_BY_ENVOY, CLUSTER_FIELD, HOP_FIELD, INTERNAL_FIELDS, TRY_TIMEOUT_FIELD};
+use crate::wiring::{ADDED_BY_ENVOY, CLUSTER_FIELD, HOP_FIELD, INTERNAL_FIELDS, TRY_TIMEOUT_FIELD};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::redirect::{Hop, Redirected, follow_configured};
@@ -75,9 +76,10 @@ impl Chain {
                 hostcalls::remove_field(Section::Request, name)?;
             }
         }
-        let timeout = settings().timeout(self.target.bounds()).0.to_string();
-        hostcalls::set_field(Section::Request, TRY_TIMEOUT_FIELD, timeout.as_bytes())?;
-        hostcalls::set_field(Section::Request, CLUSTER_FIELD, wiring::hop(place).as_bytes())
+        let timeout = settings().timeout(self.target.bounds());
+        let cluster = Connecting::of(timeout, settings()).hop(place);
+        hostcalls::set_field(Section::Request, TRY_TIMEOUT_FIELD, timeout.0.to_string().as_bytes())?;
+        hostcalls::set_field(Section::Request, CLUSTER_FIELD, cluster.as_bytes())
     }
 
     /// The rule once more, with the client's fields this time.

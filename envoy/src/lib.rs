@@ -20,6 +20,7 @@
 //! One module, three roles, chosen by the plugin's configuration (see [`wiring`]). No rule of the
 //! policy is written again here. Only the hostcalls' file talks to the host.
 
+pub mod cluster;
 pub mod failure;
 pub mod marker;
 pub mod wiring;

@@ -36,7 +36,7 @@ impl Marker {
         Some(Self {
             origin: Origin::parse(origin).ok()?,
             method: Method::named(name)?,
-            status: status.parse().ok()?,
+            status: status.parse().ok().filter(|status| (300..400).contains(status))?,
             location: parts.next()?.to_vec(),
         })
     }
@@ -65,6 +65,8 @@ mod tests {
             "https://a.example GET 302",
             "http://a GET 302 /",
             "https://a TRACE 302 /",
+            "https://a GET 100 /",
+            "https://a GET 400 /",
         ] {
             assert_eq!(Marker::decode(bytes.as_bytes()), None, "{bytes}");
         }

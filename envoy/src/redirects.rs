@@ -19,12 +19,22 @@ use proxy_wasm::types::{Action, Status};
 pub(crate) const ENDPOINT: [&str; 5] =
     ["xds", "upstream_host_metadata", "filter_metadata", METADATA, METADATA_ORIGIN];
 
+/// Stands for whatever is none.
+const NO_STATUS: &[u8] = b"1000";
+
 /// The answer of one try, of which nothing need be known but itself.
 pub(crate) fn judge() -> Action {
     let status = hostcalls::field(Section::Response, ":status").unwrap_or_default();
-    if status.starts_with(b"3") {
+    match status.as_slice() {
         // A call that fails leaves a redirect that the router does not follow.
-        let _ = rewrite(&status);
+        [b'3', _, _] => {
+            let _ = rewrite(&status);
+        }
+        [b'1'..=b'9', _, _] => {}
+        // No status (RFC 9110 section 15). The router and its log know one above all as a failure.
+        _ => {
+            let _ = hostcalls::set_field(Section::Response, ":status", NO_STATUS);
+        }
     }
     let _ = drop_nominated();
     Action::Continue

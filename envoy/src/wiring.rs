@@ -37,6 +37,9 @@ pub const METADATA: &str = "lb";
 /// The key in that namespace.
 pub const METADATA_ORIGIN: &str = "origin";
 
+/// By which an origin tells an Envoy in front of it not to try again: its answer is not for this one.
+pub const RATE_LIMITED_FIELD: &str = "x-envoy-ratelimited";
+
 /// All fields that are Envoy's and the filter's business alone.
 pub const INTERNAL_FIELDS: [&str; 4] = [CLUSTER_FIELD, HOP_FIELD, ANSWERED_FIELD, PEER_FIELD];
 
@@ -56,40 +59,6 @@ pub const ADDED_BY_ENVOY: [&str; 4] =
 
 /// Envoy's own word on how a request arrived, unless the operator trusts the client's.
 pub const FORWARDED_PROTO: &str = "x-forwarded-proto";
-
-const ROTATION: &str = "from-";
-
-/// The cluster of one origin.
-#[must_use]
-pub fn member(index: usize) -> String {
-    format!("origin-{index}")
-}
-
-/// The cluster that tries the origins from that one on, wrapping.
-#[must_use]
-pub fn rotation(index: usize) -> String {
-    format!("{ROTATION}{index}")
-}
-
-/// The origin from which a cluster of that name tries them on.
-#[must_use]
-pub fn start_of(rotation: &[u8]) -> Option<usize> {
-    std::str::from_utf8(rotation.strip_prefix(ROTATION.as_bytes())?).ok()?.parse().ok()
-}
-
-/// The cluster of a redirect hop to that origin: one try.
-#[must_use]
-pub fn hop(index: usize) -> String {
-    format!("{HOP_CLUSTER}{index}")
-}
-
-const HOP_CLUSTER: &str = "hop-";
-
-/// Whether a cluster is one of those.
-#[must_use]
-pub fn is_hop(cluster: &[u8]) -> bool {
-    cluster.starts_with(HOP_CLUSTER.as_bytes())
-}
 
 /// What a plugin does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,14 +150,6 @@ pub const OTHER_VARIABLES: &str = "LB_POLICY_JSON or another LB_ variable: diffe
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_rotation_is_known_by_its_name() {
-        assert_eq!(start_of(rotation(12).as_bytes()), Some(12));
-        for name in [member(1), hop(1), "from-".to_owned(), "from-x".to_owned()] {
-            assert_eq!(start_of(name.as_bytes()), None, "{name}");
-        }
-    }
 
     #[test]
     fn the_plugin_configuration_is_read_as_it_is_written() {

@@ -39,7 +39,8 @@ pub(crate) struct EnvironmentArguments {
     // Parsed later: an error of the argument parser would repeat the value, which may be a secret.
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub(crate) assignments: Vec<String>,
-    /// Read NAME=VALUE lines (no quoting, `#` starts a comment line); read again on SIGHUP.
+    /// Read NAME=VALUE lines (no quoting, `#` starts a comment line); `serve` reads it again on
+    /// SIGHUP.
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
 }
@@ -185,7 +186,8 @@ pub(crate) struct EnvoyConfigArguments {
     /// (/etc/ssl/certs/ca-certificates.crt).
     #[arg(long, value_name = "PEM")]
     pub(crate) ca: Option<PathBuf>,
-    /// The filter [default: dist/messageweave-lb-envoy.wasm of the project].
+    /// The filter [default: dist/messageweave-lb-envoy.wasm, in the working directory or, for `envoy`, in
+    /// the project].
     #[arg(long, value_name = "FILE")]
     pub(crate) filter: Option<PathBuf>,
     /// Connect to ADDR:PORT for the origin HOST:PORT; Host, SNI and certificate stay. Repeatable.
@@ -208,12 +210,22 @@ pub(crate) struct EnvoyArguments {
 pub(crate) struct EnvoyRunArguments {
     #[command(flatten)]
     pub(crate) config: EnvoyConfigArguments,
-    /// Address of Envoy's admin interface [default: a socket that only this user can open].
-    #[arg(long, value_name = "ADDR")]
+    /// Address of Envoy's admin interface, with a port of its own [default: a socket that only this user can
+    /// open].
+    #[arg(long, value_name = "ADDR", value_parser = with_port)]
     pub(crate) admin: Option<SocketAddr>,
     /// Further arguments of Envoy, such as `-- --concurrency 2`.
     #[arg(last = true, value_name = "ENVOY ARGUMENT")]
     pub(crate) more: Vec<String>,
+}
+
+/// Nobody could tell which port Envoy took for its admin interface, which says when it serves.
+fn with_port(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|_| "no ADDR:PORT".to_owned())?;
+    match address.port() {
+        0 => Err("give a port: Envoy is asked there whether it serves".to_owned()),
+        _ => Ok(address),
+    }
 }
 
 /// The helper process of `envoy`.

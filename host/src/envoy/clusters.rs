@@ -1,12 +1,17 @@
-//! One cluster per origin; over them, one rotation per origin to start from, and one cluster for
-//! redirect hops to each.
+//! One cluster per origin; over them, one rotation per origin to start from, one of the first origin
+//! alone, and one for redirect hops to each. Routes whose own clock is shorter than that of connecting have a
+//! set of their own.
 //!
 //! A rotation is an aggregate cluster: its members are priorities, and a retry that excludes
 //! priorities that were tried goes to another origin, never to the same one twice.
 
+use std::collections::BTreeSet;
+
 use messageweave_lb::policy::exchange::{BACKEND_FIELD, MAX_HEAD_BYTES, MAX_HEAD_FIELDS};
+use messageweave_lb_envoy::cluster::Connecting;
 use messageweave_lb_envoy::wiring::{
-    ANSWERED_FIELD, ASKED_FIELD, HOPPED, METADATA, METADATA_ORIGIN, Role, hop, member, rotation,
+    ANSWERED_FIELD, ASKED_FIELD, HIDDEN_LOCATION, HOP_FIELD, HOPPED, METADATA, METADATA_ORIGIN,
+    RATE_LIMITED_FIELD, Role,
 };
 use serde_json::{Value, json};
 
@@ -19,23 +24,38 @@ const IDLE_MS: u64 = 4000;
 const UNBOUNDED: u32 = 1_000_000;
 
 pub(super) fn all(rendering: &Rendering) -> Vec<Value> {
-    let count = rendering.endpoints.len();
-    let members = rendering.endpoints.iter().enumerate();
-    let members = members.map(|(index, endpoint)| origin(rendering, index, endpoint));
-    let rotations = (0..count).map(|start| {
-        let order = (start..count).chain(0..start).map(member).collect();
-        aggregate(rendering, rotation(start), order, true)
-    });
-    let hops = (0..count).map(|index| aggregate(rendering, hop(index), vec![member(index)], false));
-    members.chain(rotations).chain(hops).collect()
+    let settings = &rendering.settings;
+    let routes = settings.policy.iter().flat_map(|policy| policy.routes.iter());
+    let mut bounds: BTreeSet<_> =
+        routes.map(|route| Connecting::of(settings.timeout(route.bounds), settings)).collect();
+    // Health probes and the order of `differs` want these, and they come first.
+    bounds.insert(Connecting::ORDINARY);
+    bounds.into_iter().flat_map(|connecting| within(rendering, connecting)).collect()
 }
 
-fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
-    let name = member(index);
+/// All clusters with that bound for connecting.
+fn within(rendering: &Rendering, connecting: Connecting) -> Vec<Value> {
+    let count = rendering.endpoints.len();
+    let member = |index| connecting.member(index);
+    let members = rendering.endpoints.iter().enumerate();
+    let members = members.map(|(index, endpoint)| origin(rendering, connecting, index, endpoint));
+    let rotations = (0..count).map(|start| {
+        let order = (start..count).chain(0..start).map(member).collect();
+        aggregate(rendering, connecting.rotation(start), order, true)
+    });
+    let first =
+        (0..count.min(1)).map(|index| aggregate(rendering, connecting.first(), vec![member(index)], true));
+    let hops =
+        (0..count).map(|index| aggregate(rendering, connecting.hop(index), vec![member(index)], false));
+    members.chain(rotations).chain(first).chain(hops).collect()
+}
+
+fn origin(rendering: &Rendering, connecting: Connecting, index: usize, endpoint: &Endpoint) -> Value {
+    let name = connecting.member(index);
     json!({
         "name": name,
         "type": if endpoint.resolved { "STATIC" } else { "LOGICAL_DNS" },
-        "connect_timeout": duration(rendering.settings.request_timeout.0),
+        "connect_timeout": duration(connecting.bound(&rendering.settings)),
         "dns_lookup_family": "ALL",
         "load_assignment": { "cluster_name": name, "endpoints": [{ "lb_endpoints": [{
             "endpoint": {
@@ -53,7 +73,12 @@ fn origin(rendering: &Rendering, index: usize, endpoint: &Endpoint) -> Value {
                 "max_headers_count": MAX_HEAD_FIELDS,
                 "max_response_headers_kb": MAX_HEAD_BYTES / 1024,
             },
-            "auto_config": { "http_protocol_options": {}, "http2_protocol_options": {} },
+            "auto_config": {
+                // Transfer-encoding overrides content-length (RFC 9112 section 6.3).
+                "http_protocol_options": { "allow_chunked_length": true },
+                // A malformed answer costs itself, not those beside it.
+                "http2_protocol_options": { "override_stream_error_on_invalid_http_message": true },
+            },
             "http_filters": [
                 filters::mutation(json!({
                     "request_mutations": filters::PROBE_REMOVALS.map(|name| json!({ "remove": name })),
@@ -78,13 +103,23 @@ fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_ba
     // Answers pass from the last to the first.
     let http_filters = [
         filters::wasm(rendering, Role::Redirects),
-        filters::on_redirects(filters::mutation(json!({ "response_mutations": [asked] }))),
-        filters::mutation(json!({ "response_mutations": [names] })),
+        filters::on_redirects(filters::mutation(json!({
+            "response_mutations": [filters::remove(HOP_FIELD), filters::remove(HIDDEN_LOCATION), asked],
+        }))),
+        // An origin's word on what only this Envoy may say ends here, and so do trailers.
+        filters::mutation(json!({
+            "response_mutations": [
+                filters::remove(ANSWERED_FIELD),
+                filters::remove(RATE_LIMITED_FIELD),
+                names,
+            ],
+            "request_trailers_mutations": [filters::remove_all()],
+            "response_trailers_mutations": [filters::remove_all()],
+        })),
         filters::codec(),
     ];
     json!({
         "name": name,
-        "connect_timeout": duration(rendering.settings.request_timeout.0),
         "lb_policy": "CLUSTER_PROVIDED",
         "cluster_type": {
             "name": "envoy.clusters.aggregate",

@@ -164,6 +164,8 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
             "@type": type_url("google.protobuf.StringValue"),
             "value": configuration,
         },
+        // A request whose body is dropped waits for its end.
+        "allow_on_headers_stop_iteration": true,
         "failure_policy": "FAIL_RELOAD",
         // Of one millisecond Envoy takes the half, and divides by it.
         "reload_config": { "backoff": { "base_interval": "0.002s", "max_interval": "1s" } },
@@ -181,6 +183,7 @@ fn capabilities(role: Role) -> Value {
             "proxy_on_delete",
             "proxy_on_request_headers",
             "proxy_on_request_body",
+            "proxy_on_request_trailers",
             "proxy_on_response_headers",
             "proxy_on_tick",
             "proxy_on_http_call_response",
@@ -202,6 +205,16 @@ pub(super) fn mutation(mutations: Value) -> Value {
             "mutations": mutations,
         },
     })
+}
+
+/// Removes all fields of a name.
+pub(super) fn remove(name: &str) -> Value {
+    json!({ "remove": name })
+}
+
+/// Removes all fields.
+pub(super) fn remove_all() -> Value {
+    json!({ "remove_on_match": { "key_matcher": { "safe_regex": { "regex": ".*" } } } })
 }
 
 /// Sets a field, whatever was there.

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::{Rendering, duration, filters, limits, routes, set, type_url};
 
 pub(super) fn all(rendering: &Rendering) -> Vec<Value> {
-    rendering.listen.iter().map(|address| listener(rendering, *address)).collect()
+    let addresses = rendering.listen.iter().enumerate();
+    addresses.map(|(index, address)| listener(rendering, index, *address)).collect()
 }
 
 /// An address in Envoy's words.
@@ -17,7 +18,7 @@ pub(super) fn socket_address(address: SocketAddr) -> Value {
     json!({ "socket_address": { "address": address.ip().to_string(), "port_value": address.port() } })
 }
 
-fn listener(rendering: &Rendering, address: SocketAddr) -> Value {
+fn listener(rendering: &Rendering, index: usize, address: SocketAddr) -> Value {
     let mut chains = Vec::new();
     if let Some((certificate, key)) = &rendering.certificate {
         let mut chain = chain(rendering);
@@ -43,8 +44,11 @@ fn listener(rendering: &Rendering, address: SocketAddr) -> Value {
     }
     chains.push(chain(rendering));
     json!({
-        "name": address.to_string(),
+        // Envoy lets the second of a name replace the first, and port 0 may be asked for twice.
+        "name": format!("listener-{index}"),
         "address": socket_address(address),
+        // A second Envoy on the port is an error, not a partner.
+        "enable_reuse_port": false,
         "listener_filters": [{
             "name": "envoy.filters.listener.tls_inspector",
             "typed_config": {
@@ -95,11 +99,14 @@ fn connection_manager(rendering: &Rendering) -> Value {
         // An old version, or an upgrade that nobody offers, is no reason to refuse a request.
         "http_protocol_options": {
             "accept_http_10": true,
-            "allow_custom_methods": true,
             // Transfer-encoding overrides content-length (RFC 9112 section 6.3).
             "allow_chunked_length": true,
             "ignore_http_11_upgrade": [{ "safe_regex": { "regex": ".*" } }],
         },
+        // A malformed request costs itself, not those beside it.
+        "http2_protocol_options": { "override_stream_error_on_invalid_http_message": true },
+        // Origins are asked over TLS, whatever a client says.
+        "scheme_header_transformation": { "match_upstream": true },
     })
 }
 

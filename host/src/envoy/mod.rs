@@ -49,6 +49,11 @@ pub(crate) struct Rendering {
 pub(crate) fn print(arguments: &EnvoyArguments) -> ExitCode {
     let rendered = Rendering::new(&arguments.config).map(|mut rendering| {
         rendering.admin = arguments.admin.map(listeners::socket_address);
+        if let Ok(absolute) = std::path::absolute(&rendering.filter)
+            && arguments.config.filter.is_none()
+        {
+            rendering.filter = absolute;
+        }
         rendering.yaml()
     });
     match rendered {

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::settings::Settings;
+use messageweave_lb_envoy::cluster::Connecting;
 use messageweave_lb_envoy::wiring::{METADATA, METADATA_ORIGIN, OTHER_ORIGINS, Plugin};
 use serde_json::Value;
 
@@ -54,7 +55,11 @@ pub(crate) fn differs(rendered: &str, variables: &Variables, settings: &Settings
     let place = format!(
         "/load_assignment/endpoints/0/lb_endpoints/0/metadata/filter_metadata/{METADATA}/{METADATA_ORIGIN}"
     );
-    let rendered = clusters.into_iter().flatten().filter_map(|cluster| cluster.pointer(&place)?.as_str());
+    let members = clusters.into_iter().flatten().filter(|cluster| {
+        let name = cluster.get("name").and_then(Value::as_str).unwrap_or_default();
+        Connecting::named(name.as_bytes()) == Connecting::ORDINARY
+    });
+    let rendered = members.filter_map(|cluster| cluster.pointer(&place)?.as_str());
     if !rendered.eq(settings.origins().iter().map(Origin::as_str)) {
         return Err(OTHER_ORIGINS.to_owned());
     }

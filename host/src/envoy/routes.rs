@@ -1,15 +1,19 @@
 //! The routes: budgets, retries and redirects as Envoy's router runs them. Which requests come so
 //! far, and where each begins, the filter has decided.
 
+use std::collections::BTreeSet;
+
 use messageweave_lb::policy::document::Policy;
 use messageweave_lb::policy::headers::HOP_BY_HOP;
 use messageweave_lb::policy::limit::answer::{LIMIT_FIELD, REMAINING_FIELD};
 use messageweave_lb::policy::plan::starts;
 use messageweave_lb::policy::redirect::MAX_HOPS;
 use messageweave_lb::policy::route::{Bounds, Matcher};
+use messageweave_lb::policy::time::Millis;
+use messageweave_lb_envoy::cluster::Connecting;
 use messageweave_lb_envoy::wiring::{
     ADDED_BY_ENVOY, ASKED_FIELD, CLUSTER_FIELD, FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS, LIMIT_STATES,
-    dropped_natively, rotation,
+    TRY_TIMEOUT_FIELD, dropped_natively,
 };
 use serde_json::{Value, json};
 
@@ -17,7 +21,7 @@ use super::{Rendering, duration, filters, set, type_url};
 
 /// All names are served: one virtual host.
 pub(super) fn configuration(rendering: &Rendering) -> Value {
-    let mut routes = vec![hop(rendering)];
+    let mut routes = hops(rendering);
     for (matcher, budget) in rendering.settings.policy.iter().flat_map(|policy| rows(rendering, policy)) {
         let matched = match matcher {
             Matcher::Exact(path) => json!({ "path": path }),
@@ -92,33 +96,46 @@ fn rows<'p>(rendering: &Rendering, policy: &'p Policy) -> Vec<(&'p Matcher, Budg
     rows
 }
 
-/// A redirect hop: one try, to the cluster and on the clock that the filter sets. A client's own marker
-/// leads nowhere: the filter removes it.
-fn hop(rendering: &Rendering) -> Value {
-    let matched = json!({ "prefix": "/", "headers": [{ "name": HOP_FIELD, "present_match": true }] });
+/// Redirect hops: one try, to the cluster and on the clock that the filter sets; for each clock a row, and
+/// one for a hop without, which leads nowhere. A client's own marker does not come so far: the filter
+/// removes it.
+fn hops(rendering: &Rendering) -> Vec<Value> {
     let routes = rendering.settings.policy.iter().flat_map(|policy| policy.routes.iter());
-    let timeouts = routes.map(|route| rendering.settings.timeout(route.bounds).0);
-    let to = ("cluster_header", json!(CLUSTER_FIELD));
-    route(rendering, matched, to, Budget { attempts: 1, timeout: timeouts.max().unwrap_or(1) })
+    let clocks: BTreeSet<_> = routes.map(|route| rendering.settings.timeout(route.bounds).0).collect();
+    let longest = clocks.last().copied().unwrap_or(1);
+    let marked = json!({ "name": HOP_FIELD, "present_match": true });
+    let row = |headers: Value, timeout| {
+        let matched = json!({ "prefix": "/", "headers": headers });
+        route(rendering, matched, ("cluster_header", json!(CLUSTER_FIELD)), Budget { attempts: 1, timeout })
+    };
+    let on_clock = |clock: &u64| {
+        let text = clock.to_string();
+        row(json!([{ "name": TRY_TIMEOUT_FIELD, "string_match": { "exact": text } }, marked]), *clock)
+    };
+    clocks.iter().map(on_clock).chain([row(json!([marked]), longest)]).collect()
 }
 
 fn forward(rendering: &Rendering, matched: Value, budget: Budget) -> Value {
-    route(rendering, matched, start(rendering, budget.attempts), budget)
+    route(rendering, matched, start(rendering, budget), budget)
 }
 
 /// Where a request starts: Envoy throws the dice, which spares the filter a call and Envoy a second
 /// look for the route.
-fn start(rendering: &Rendering, attempts: u32) -> (&'static str, Value) {
+fn start(rendering: &Rendering, Budget { attempts, timeout }: Budget) -> (&'static str, Value) {
+    let connecting = Connecting::of(Millis(timeout), &rendering.settings);
     match starts(attempts, rendering.settings.origins().len()) {
         // The filter answers all requests, and there is no cluster to name.
         0 => ("cluster_header", json!(CLUSTER_FIELD)),
-        1 => ("cluster", json!(rotation(0))),
+        1 => ("cluster", json!(connecting.first())),
         count => {
-            let each = (0..count).map(|start| json!({ "name": rotation(start), "weight": 1 }));
+            let each = (0..count).map(|start| json!({ "name": connecting.rotation(start), "weight": 1 }));
             ("weighted_clusters", json!({ "clusters": each.collect::<Vec<_>>() }))
         }
     }
 }
+
+/// What is neither an answer nor, in Envoy's eyes, a failure.
+const NO_ANSWER: &str = "[06-9].*|.{0,2}|.{4,}";
 
 fn route(
     rendering: &Rendering,
@@ -134,7 +151,7 @@ fn route(
     let mut action = json!({
         "auto_host_rewrite": true,
         "timeout": "0s",
-        "idle_timeout": duration(idle(attempts, timeout)),
+        "idle_timeout": duration(idle(rendering, attempts, timeout)),
         "internal_redirect_policy": {
             "max_internal_redirects": MAX_HOPS,
             // Those into which the filter turns every redirect that the policy follows.
@@ -144,7 +161,7 @@ fn route(
         },
         "retry_policy": {
             "retry_on": "5xx,retriable-headers",
-            "retriable_headers": [{ "name": ":status", "string_match": { "safe_regex": { "regex": "[6-9].*" } } }],
+            "retriable_headers": [{ "name": ":status", "string_match": { "safe_regex": { "regex": NO_ANSWER } } }],
             "num_retries": attempts.saturating_sub(1),
             "per_try_timeout": duration(timeout),
             "retry_back_off": { "base_interval": "0.001s", "max_interval": "0.001s" },
@@ -165,8 +182,12 @@ fn route(
     })
 }
 
-/// Longer than all tries of a request may take, each connecting for one timeout and answering for
-/// another, so that no job is cut.
-fn idle(attempts: u32, timeout: u64) -> u64 {
-    timeout.saturating_mul(u64::from(attempts) * 2 + 1)
+/// Longer than all tries of a request may take, each connecting on one clock and answering on another;
+/// then than what the filter waits for on a clock of its own, a silent client or health probes.
+fn idle(rendering: &Rendering, attempts: u32, timeout: u64) -> u64 {
+    const MARGIN_MS: u64 = 1000;
+    let settings = &rendering.settings;
+    let connecting = Connecting::of(Millis(timeout), settings).bound(settings);
+    let tries = connecting.saturating_add(timeout).saturating_mul(attempts.into());
+    tries.saturating_add(timeout.max(settings.request_timeout.0)).saturating_add(MARGIN_MS)
 }

@@ -87,6 +87,9 @@ async fn stream(
         SeenFraming::Chunked
     };
     let progress = if body.is_end_stream() { Progress::Complete } else { Progress::Open };
+    if head.uri.scheme_str() != Some("https") {
+        listening.complain("a request over TLS with another scheme than https");
+    }
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let turn = listening.turn(target.as_bytes());
     let number = listening.recorder.begin(Recorded {

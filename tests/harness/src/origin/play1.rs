@@ -39,7 +39,7 @@ pub(super) async fn play(
         writer.write_all(head.as_bytes()).await?;
     }
     let echoed = echo.map_or(0, |bytes| bytes.len() as u64);
-    let mut head = format!("HTTP/1.1 {status} Scripted\r\n").into_bytes();
+    let mut head = format!("HTTP/1.1 {status:03} Scripted\r\n").into_bytes();
     for (name, value) in answer_lines(turn, echoed, closes || turn.framing == ResponseFraming::Close) {
         head.extend_from_slice(name.as_bytes());
         head.extend_from_slice(b": ");
