@@ -51,7 +51,8 @@ impl Routes {
     pub(super) fn new(rows: Vec<Route>) -> Self {
         let mut meant = Vec::new();
         if rows.iter().any(|row| matches!(row.matcher, Matcher::Prefix(_))) {
-            meant.extend(rows.iter().map(|row| Route { matcher: row.matcher.meant(), ..row.clone() }));
+            let matchers = rows.iter().map(|row| row.matcher.meant());
+            meant.extend(matchers.zip(&rows).map(|(matcher, row)| Route { matcher, ..*row }));
         }
         let mut routes = Self::sorted(rows);
         if !meant.is_empty() {

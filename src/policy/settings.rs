@@ -47,18 +47,28 @@ pub const VARIABLES: &[&str] = &[
     LB_ENV,
 ];
 
-/// What says the same of everything that a host may render from the configuration beside the origins: it
-/// tells whether what was rendered is still what the variables say.
+/// What shapes more than answers: a host that renders routes, clocks and attempts renders them from these,
+/// and from the origins, which are compared by themselves.
+const RENDERED_FROM: [&str; 8] = [
+    LB_REQUEST_TIMEOUT_MS,
+    LB_MAX_ATTEMPTS,
+    LB_RECONCILE_TIMEOUT_MS,
+    LB_WORKER_TIMEOUT_MS,
+    LB_TRUST_FORWARDED_PROTO,
+    LB_REPLAY_MAX_BYTES,
+    LB_POLICY_JSON,
+    LB_ENV,
+];
+
+/// Tells whether what was rendered is still what the variables say: it is the same for the same texts.
 #[must_use]
 pub fn fingerprint(mut var: impl FnMut(&str) -> Option<String>) -> u64 {
     let mut hash = SipHasher13::new();
-    for name in VARIABLES {
-        // Those are compared by themselves, and these two shape nothing but answers.
-        if ![BACKEND_ORIGINS_JSON, LB_VERSION, LB_HEALTH_TTL_MS].contains(name) {
-            let text = var(name).unwrap_or_default();
-            hash.write(text.trim().as_bytes());
-            hash.write_u8(0xff);
-        }
+    for name in RENDERED_FROM {
+        let text = var(name).unwrap_or_default();
+        hash.write(text.trim().as_bytes());
+        // No text holds it.
+        hash.write(&[0xff]);
     }
     hash.finish()
 }
