@@ -55,8 +55,8 @@ run: build ## serve on 127.0.0.1:8080: in front of BACKEND_ORIGINS_JSON, or of t
 
 build: $(COMPONENT) $(SERVICE) $(FILTER) host ## the components and the Envoy filter into dist/, the host into target/release/
 
-lto: ## the host for production, optimised as a whole, into target/lto/; takes twice as long to build
-	@[ -e $(LTO_HOST) ] || echo "a first build takes about 10 to 15 minutes on two cores"
+lto: ## the host for production, optimised as a whole, into target/lto/; 5 to 10 minutes
+	@[ -e $(LTO_HOST) ] || echo "a first build takes about 5 to 10 minutes on two cores"
 	@cargo build --quiet --profile lto -p messageweave-lb-host
 
 test: needs build .tools/targets $(WASMTIME) $(ENVOY) $(TRAPPING_FILTER) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README

@@ -142,7 +142,9 @@ fn location(response: &Headers) -> Option<&str> {
 /// without a trace, and an origin that is spelt so is refused.
 fn has_user_information(location: &str) -> bool {
     let behind_scheme = location.split_once(':').map_or(location, |(scheme, rest)| {
-        if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+        // RFC 3986 section 3.1.
+        let begins_well = scheme.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+        if begins_well && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
             rest
         } else {
             location
@@ -235,6 +237,8 @@ mod tests {
             ("/x/@y", "https://a.example/x/@y"),
             ("x@y", "https://a.example/x@y"),
             ("https:@y", "https://a.example/@y"),
+            ("://@y", "https://a.example/://@y"),
+            ("1a://@y", "https://a.example/1a://@y"),
             ("//b.example:8443/@x?@#@", "https://b.example:8443/@x?@"),
             ("https://c.example?@", "https://c.example/?@"),
         ];
