@@ -38,10 +38,10 @@ FILTER_EXPORTS := memory _initialize proxy_abi_version_0_2_1 proxy_on_memory_all
 	proxy_on_tick proxy_on_request_headers proxy_on_request_body proxy_on_request_trailers \
 	proxy_on_http_call_response \
 	proxy_on_response_headers=enter_response_headers
-SHIPPED = flags=$$(bash tools/rustflags.sh) && CARGO_ENCODED_RUSTFLAGS=$$flags cargo rustc --quiet --locked
+SHIPPED = flags=$$(bash tools/rustflags.sh $(FLAGS)) && CARGO_ENCODED_RUSTFLAGS=$$flags cargo rustc --quiet --locked
 # The linker's optimiser copies less of what is small into its callers: 5 KB less, at the same speed.
-FILTER_FLAGS := -Cllvm-args=-inline-threshold=15
-BUILD_FILTER = flags=$$(bash tools/rustflags.sh $(FILTER_FLAGS)) && CARGO_ENCODED_RUSTFLAGS=$$flags cargo rustc --quiet --locked -p messageweave-lb-envoy --lib --crate-type=cdylib --target wasm32-wasip1 --profile wasm
+$(FILTER) $(TRAPPING_FILTER): FLAGS := -Cllvm-args=-inline-threshold=15
+BUILD_FILTER = $(SHIPPED) -p messageweave-lb-envoy --lib --crate-type=cdylib --target wasm32-wasip1 --profile wasm
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) tools/rustflags.sh Cargo.toml Cargo.lock rust-toolchain.toml
 

@@ -70,10 +70,7 @@ impl Variables {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            if let Some(oddity) = Oddity::of(line) {
-                return Err(EnvironmentError::Odd { file: path.to_owned(), line: index + 1, oddity });
-            }
-            let assignment: Assignment = line.parse().map_err(|error| EnvironmentError::Line {
+            let assignment = Assignment::of_line(line).map_err(|error| EnvironmentError::Line {
                 file: path.to_owned(),
                 line: index + 1,
                 error,
@@ -103,18 +100,36 @@ impl FromStr for Assignment {
     }
 }
 
+impl Assignment {
+    /// What only a line of a file can be is refused besides: flags are strings of C, and nobody exports in them.
+    fn of_line(line: &str) -> Result<Self, AssignmentError> {
+        if line.contains('\0') {
+            return Err(AssignmentError::Nul);
+        }
+        if line.starts_with("export ") {
+            return Err(AssignmentError::Export);
+        }
+        line.parse()
+    }
+}
+
 /// Why an assignment is refused. None of its text is ever shown: a value may hold a credential, and what
 /// stands before the first `=` may be the second line of a value, as base64 that ends in one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AssignmentError {
     NoEquals,
     UnknownName,
+    /// No environment can hold one: the component would see the value end before it.
+    Nul,
+    Export,
 }
 
 impl fmt::Display for AssignmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEquals => f.write_str("expected NAME=VALUE"),
+            Self::Nul => f.write_str("a value cannot hold a NUL"),
+            Self::Export => f.write_str("expected NAME=VALUE, without `export`"),
             Self::UnknownName => write!(f, "unknown variable; known are {}", VARIABLES.join(", ")),
         }
     }
@@ -128,33 +143,6 @@ pub(crate) enum EnvironmentError {
     Flag { number: usize, error: AssignmentError },
     Unreadable(PathBuf, std::io::Error),
     Line { file: PathBuf, line: usize, error: AssignmentError },
-    Odd { file: PathBuf, line: usize, oddity: Oddity },
-}
-
-/// What only a line of a file can be: flags are strings of C, and nobody exports in them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Oddity {
-    /// No environment can hold one: the component would see the value end before it.
-    Nul,
-    Export,
-}
-
-impl Oddity {
-    fn of(line: &str) -> Option<Self> {
-        if line.contains('\0') {
-            return Some(Self::Nul);
-        }
-        line.starts_with("export ").then_some(Self::Export)
-    }
-}
-
-impl fmt::Display for Oddity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nul => "a value cannot hold a NUL",
-            Self::Export => "expected NAME=VALUE, without `export`",
-        })
-    }
 }
 
 impl fmt::Display for EnvironmentError {
@@ -164,9 +152,6 @@ impl fmt::Display for EnvironmentError {
             Self::Unreadable(file, error) => write!(f, "--env-file {}: {error}", file.display()),
             Self::Line { file, line, error } => {
                 write!(f, "--env-file {}, line {line}: {error}", file.display())
-            }
-            Self::Odd { file, line, oddity } => {
-                write!(f, "--env-file {}, line {line}: {oddity}", file.display())
             }
         }
     }

@@ -100,16 +100,6 @@ fn escaped(after: &str) -> Option<u8> {
     u8::from_str_radix(digits, 16).ok()
 }
 
-/// Some servers cut parameters off before they look at a segment, some of them after decoding it.
-fn without_parameters(segment: &str) -> &str {
-    let begins = |at: &usize| {
-        let rest = segment.as_bytes().get(*at..).unwrap_or_default();
-        matches!(rest, [b';', ..] | [b'%', b'3', b'b' | b'B', ..])
-    };
-    let end = (0..segment.len()).find(begins).unwrap_or(segment.len());
-    segment.get(..end).unwrap_or_default()
-}
-
 /// Judges the text behind a `%`.
 fn check_escape(after: &str) -> Result<(), FenceRule> {
     let byte = escaped(after).ok_or(FenceRule::HalfEscape)?;
@@ -121,7 +111,7 @@ fn check_escape(after: &str) -> Result<(), FenceRule> {
 
 /// What some servers see of a segment must not be another one.
 fn check_segment(segment: &str) -> Result<(), FenceRule> {
-    match without_parameters(segment) {
+    match &*meaning(segment) {
         "" => Err(FenceRule::EmptySegment),
         "." | ".." => Err(FenceRule::DotSegment),
         _ => Ok(()),

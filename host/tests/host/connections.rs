@@ -200,11 +200,7 @@ async fn an_h2_answer_that_waits_for_its_clients_window_outlives_the_idle_clock(
 #[tokio::test]
 async fn a_request_that_waits_in_vain_for_an_instance_is_503() {
     let authority = Authority::new();
-    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
-        read_head(&mut stream).await;
-        std::future::pending::<()>().await;
-    })
-    .await;
+    let origin = Origin::silent(&authority).await;
     let host = origin::setup(&authority, &[&origin])
         .flag("--env", "LB_REQUEST_TIMEOUT_MS=30000")
         .flag("--max-instances", "1")

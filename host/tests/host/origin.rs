@@ -68,6 +68,15 @@ impl Origin {
         .await
     }
 
+    /// Takes one request of each connection and never answers it.
+    pub(crate) async fn silent(authority: &Authority) -> Self {
+        Self::new(authority, "a.example", |mut stream, _| async move {
+            read_head(&mut stream).await;
+            std::future::pending::<()>().await;
+        })
+        .await
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }

@@ -68,11 +68,7 @@ async fn a_standard_error_that_is_not_read_holds_up_no_answer_and_no_end() {
 #[tokio::test]
 async fn the_last_lines_outlive_the_second_signal() {
     let authority = Authority::new();
-    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
-        read_head(&mut stream).await;
-        std::future::pending::<()>().await;
-    })
-    .await;
+    let origin = Origin::silent(&authority).await;
     let (mut reader, writer) = pipe().unwrap();
     let mut host = origin::setup(&authority, &[&origin]).stderr(writer).start();
     let mut client = client::tls(host.address).await;

@@ -15,6 +15,8 @@ use crate::origin::{self, Origin, Stream, read_head, write};
 use crate::process::{Host, PATIENCE, of_each_build};
 use crate::trust::Authority;
 
+type Client = client::Client<TlsStream<TcpStream>>;
+
 /// An origin on whose connection a test speaks.
 async fn led(authority: &Authority) -> (Origin, mpsc::UnboundedReceiver<Stream>) {
     let (sender, connections) = mpsc::unbounded_channel();
@@ -31,6 +33,22 @@ async fn request(connections: &mut mpsc::UnboundedReceiver<Stream>) -> Stream {
     let mut stream = timeout(PATIENCE, connections.recv()).await.expect("no request upstream").unwrap();
     read_head(&mut stream).await;
     stream
+}
+
+/// Asks for a page; the request is at the origin.
+async fn asked(host: &Host, connections: &mut mpsc::UnboundedReceiver<Stream>) -> (Client, Stream) {
+    let mut client = client::tls(host.address).await;
+    client.send(client::request("GET", "/ready")).await;
+    let upstream = request(connections).await;
+    (client, upstream)
+}
+
+/// Begins a download of 8 bytes, of which 4 have come.
+async fn begun(host: &Host, connections: &mut mpsc::UnboundedReceiver<Stream>) -> (Client, Stream) {
+    let (mut client, mut upstream) = asked(host, connections).await;
+    write(&mut upstream, "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n0123").await;
+    client.until("0123").await;
+    (client, upstream)
 }
 
 /// Reloads, and waits until a newer configuration serves and the older one has had time to end.
@@ -50,9 +68,7 @@ async fn an_answer_survives_reloads_before_its_head_and_in_its_body() {
         let authority = Authority::new();
         let (origin, mut connections) = led(&authority).await;
         for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
-            let mut client = client::tls(host.address).await;
-            client.send(client::request("GET", "/ready")).await;
-            let mut upstream = request(&mut connections).await;
+            let (mut client, mut upstream) = asked(&host, &mut connections).await;
             reload(&host, 1).await;
             write(&mut upstream, format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n")).await;
             reload(&host, 2).await;
@@ -101,9 +117,7 @@ async fn an_answer_that_breaks_off_after_a_reload_breaks_off_for_the_client() {
     let authority = Authority::new();
     let (origin, mut connections) = led(&authority).await;
     for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
-        let mut client = client::tls(host.address).await;
-        client.send(client::request("GET", "/ready")).await;
-        let mut upstream = request(&mut connections).await;
+        let (mut client, mut upstream) = asked(&host, &mut connections).await;
         write(&mut upstream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\n0123\r\n").await;
         client.until("0123").await;
         reload(&host, 1).await;
@@ -118,30 +132,13 @@ async fn a_client_that_leaves_after_a_reload_ends_the_request_upstream() {
     let authority = Authority::new();
     let (origin, mut connections) = led(&authority).await;
     for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
-        let mut client = client::tls(host.address).await;
-        client.send(client::request("GET", "/ready")).await;
-        let mut upstream = request(&mut connections).await;
-        write(&mut upstream, "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n0123").await;
-        client.until("0123").await;
+        let (client, mut upstream) = begun(&host, &mut connections).await;
         reload(&host, 1).await;
         drop(client);
         // An end of any kind.
         let end = timeout(PATIENCE / 4, upstream.read(&mut [0; 64])).await;
         assert!(matches!(end, Ok(Ok(0) | Err(_))), "the request upstream goes on: {end:?}");
     }
-}
-
-/// Begins a download of 8 bytes, of which 4 have come.
-async fn begun(
-    host: &Host,
-    connections: &mut mpsc::UnboundedReceiver<Stream>,
-) -> (client::Client<TlsStream<TcpStream>>, Stream) {
-    let mut client = client::tls(host.address).await;
-    client.send(client::request("GET", "/ready")).await;
-    let mut upstream = request(connections).await;
-    write(&mut upstream, "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n0123").await;
-    client.until("0123").await;
-    (client, upstream)
 }
 
 /// More than there are slots for.

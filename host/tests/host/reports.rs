@@ -187,11 +187,7 @@ async fn the_access_log_has_a_line_per_request_and_never_a_query() {
 #[tokio::test]
 async fn a_client_that_leaves_has_a_line_of_its_own_and_the_last_lines_outlive_the_end() {
     let authority = Authority::new();
-    let origin = Origin::new(&authority, "a.example", |mut stream, _| async move {
-        read_head(&mut stream).await;
-        std::future::pending::<()>().await;
-    })
-    .await;
+    let origin = Origin::silent(&authority).await;
     for component in components() {
         let before = origin.connections();
         let mut host =

@@ -7,7 +7,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::client::{self, Client};
 use crate::frames::{CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, frame, head, preface};
-use crate::origin::{self, Origin, read_head};
+use crate::origin::{self, Origin};
 use crate::process::{Host, Setup};
 use crate::trust::Authority;
 
@@ -19,15 +19,6 @@ async fn connect(host: &Host, bytes: Vec<u8>) -> Client<TlsStream<TcpStream>> {
     let mut client = Client(client::handshake(host.address, &["h2"]).await);
     client.send(bytes).await;
     client
-}
-
-/// Reads a head and never answers.
-async fn silent(authority: &Authority) -> Origin {
-    Origin::new(authority, "a.example", |mut stream, _| async move {
-        read_head(&mut stream).await;
-        std::future::pending::<()>().await;
-    })
-    .await
 }
 
 fn starts() -> Vec<(&'static str, Vec<u8>)> {
@@ -61,7 +52,7 @@ async fn what_is_begun_and_not_ended_is_closed_in_the_time_of_a_head() {
 #[tokio::test]
 async fn a_head_behind_another_request_has_no_more_time_done_or_in_flight() {
     let authority = Authority::new();
-    let origin = silent(&authority).await;
+    let origin = Origin::silent(&authority).await;
     let host = origin::setup(&authority, &[&origin])
         .flag("--env", "LB_REQUEST_TIMEOUT_MS=60000")
         .flag("--head-timeout-ms", SHORT)
@@ -80,7 +71,7 @@ async fn a_head_behind_another_request_has_no_more_time_done_or_in_flight() {
 #[tokio::test]
 async fn half_a_data_frame_is_408_in_the_time_of_the_body_and_closed_behind_it() {
     let authority = Authority::new();
-    let origin = silent(&authority).await;
+    let origin = Origin::silent(&authority).await;
     let host = origin::setup(&authority, &[&origin])
         .flag("--env", "LB_REQUEST_TIMEOUT_MS=1500")
         .flag("--head-timeout-ms", SHORT)
