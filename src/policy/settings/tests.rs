@@ -141,3 +141,13 @@ fn an_empty_version_is_unknown() {
     assert_eq!(settings(&[(LB_VERSION, "")]).version, "unknown");
     assert_eq!(settings(&[(LB_VERSION, "2026-11")]).version, "2026-11");
 }
+
+#[test]
+fn every_variable_shapes_what_is_rendered_but_the_origins_and_what_only_answers_say() {
+    for name in VARIABLES {
+        let of = |value: &str| fingerprint(|asked| (asked == *name).then(|| value.to_owned()));
+        let is_left_out = [BACKEND_ORIGINS_JSON, LB_VERSION, LB_HEALTH_TTL_MS].contains(name);
+        assert_eq!(of("1") == of("2"), is_left_out, "{name}");
+        assert_eq!(of(" "), of(""), "{name}: a blank value is none");
+    }
+}
