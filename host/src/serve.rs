@@ -168,7 +168,7 @@ async fn serve(arguments: ServeArguments, found: (PathBuf, Engine), told: Told) 
     let scraper = serve_metrics(&arguments.reports, &told.observers).await?;
     let addresses = Addresses { clients, scraper };
     let limits = arguments.limits;
-    let source = Source::new(arguments, demo, found, told.observers.metrics().cloned());
+    let mut source = Source::new(arguments, demo, found, told.observers.metrics().cloned());
     let loaded = source.load()?;
     loaded.instances.warm().await?;
     source.say("serving", &addresses, &loaded.settings);
@@ -188,7 +188,7 @@ async fn serve(arguments: ServeArguments, found: (PathBuf, Engine), told: Told) 
     for listener in listeners {
         tokio::spawn(listener::accept(Arc::clone(&host), listener));
     }
-    signals.obey(&host, &source).await;
+    signals.obey(&host, &mut source).await;
     Ok(())
 }
 

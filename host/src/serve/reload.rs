@@ -1,12 +1,14 @@
 //! Everything that SIGHUP reads again: the certificate and key, the trusted certificates, and the
 //! variables (whose only source that can change is `--env-file`). Requests in flight finish on
-//! what they started with.
+//! what they started with. Instances stay, with their health cache and their counts, unless what they
+//! were made from has changed: a new certificate for clients forgets nobody's limit.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use messageweave_lb::policy::settings::Settings;
 use rustls::ServerConfig;
+use rustls_pki_types::TrustAnchor;
 
 use super::{Addresses, Host, start_line};
 use crate::arguments::ServeArguments;
@@ -17,7 +19,7 @@ use crate::instance::{Engine, Instances};
 use crate::journal::{self, Level};
 use crate::metrics::Metrics;
 use crate::tls::{Identity, TlsError};
-use crate::upstream::{Route, Upstream, trust};
+use crate::upstream::{Route, Upstream, anchors, trust};
 
 /// A client that offers HTTP/1.0 alone would else be refused in the handshake (RFC 7301 section 3.2).
 const ALPN: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
@@ -29,11 +31,20 @@ pub(super) struct Source {
     file: PathBuf,
     engine: Engine,
     metrics: Option<Arc<Metrics>>,
+    in_force: Option<(Configuration, Arc<Instances>)>,
+}
+
+/// What instances are made from, besides the component.
+#[derive(PartialEq, Eq)]
+struct Configuration {
+    variables: Variables,
+    trusted: Vec<TrustAnchor<'static>>,
 }
 
 /// One reading of it.
 pub(super) struct Loaded {
     pub(super) certificate: Arc<ServerConfig>,
+    /// The same as before, if nothing that concerns them has changed.
     pub(super) instances: Arc<Instances>,
     pub(super) settings: Settings,
 }
@@ -45,7 +56,7 @@ impl Source {
         (file, engine): (PathBuf, Engine),
         metrics: Option<Arc<Metrics>>,
     ) -> Self {
-        Self { arguments, demo, file, engine, metrics }
+        Self { arguments, demo, file, engine, metrics, in_force: None }
     }
 
     fn metrics(&self) -> Option<&Metrics> {
@@ -58,10 +69,10 @@ impl Source {
 
     /// Reads all of it and prints what `check` would. A bad configuration is served as such; only
     /// files that cannot be read are an error.
-    pub(super) fn load(&self) -> Result<Loaded, String> {
+    pub(super) fn load(&mut self) -> Result<Loaded, String> {
         let certificate = self.certificate().map_err(|error| error.to_string())?;
         let further: Vec<_> = self.demo.iter().map(|demo| demo.certificate().clone()).collect();
-        let trusted = trust(&self.arguments.ca, &further).map_err(|error| error.to_string())?;
+        let trusted = anchors(&self.arguments.ca, &further).map_err(|error| error.to_string())?;
         let mut variables =
             Variables::load(&self.arguments.environment).map_err(|error| error.to_string())?;
         if let Some(demo) = &self.demo {
@@ -73,9 +84,22 @@ impl Source {
             metrics.configure(&settings);
         }
         self.tell_of_stray_routes(&settings);
-        let upstream = Upstream::new(trusted, &self.arguments.resolve);
-        let instances = Arc::new(Instances::new(self.engine.clone(), variables, upstream));
+        let instances = self.instances(Configuration { variables, trusted })?;
         Ok(Loaded { certificate, instances, settings })
+    }
+
+    /// Those in force, or new ones for a configuration that differs from theirs.
+    fn instances(&mut self, configuration: Configuration) -> Result<Arc<Instances>, String> {
+        if let Some((in_force, instances)) = &self.in_force
+            && *in_force == configuration
+        {
+            return Ok(Arc::clone(instances));
+        }
+        let trusted = trust(configuration.trusted.clone()).map_err(|error| error.to_string())?;
+        let upstream = Upstream::new(trusted, &self.arguments.resolve);
+        let instances = Instances::new(self.engine.clone(), configuration.variables.clone(), upstream);
+        let (_, instances) = self.in_force.insert((configuration, Arc::new(instances)));
+        Ok(Arc::clone(instances))
     }
 
     /// A `--resolve` for another name may be meant for a redirect, or be misspelt.
@@ -91,15 +115,18 @@ impl Source {
     }
 
     /// Puts a new reading in place, or keeps the old one and says why.
-    pub(super) fn reload(&self, host: &Host) {
+    pub(super) fn reload(&mut self, host: &Host) {
         match self.load() {
             Ok(loaded) => {
                 host.certificate.store(loaded.certificate);
-                // In this order: between the two, requests of the old configuration make instances
-                // of their own, and each has its permit.
-                host.instances.load().retire();
-                host.instances.store(loaded.instances);
-                host.patience.reload(&loaded.settings);
+                let before = host.instances();
+                if !Arc::ptr_eq(&before, &loaded.instances) {
+                    // In this order: between the two, requests of the old configuration make instances
+                    // of their own, and each has its permit.
+                    before.retire();
+                    host.instances.store(loaded.instances);
+                    host.patience.reload(&loaded.settings);
+                }
                 self.say("reloaded", host.addresses(), &loaded.settings);
             }
             Err(error) => journal::say(Level::Error, &format_args!("not reloaded: {error}")),

@@ -29,7 +29,7 @@ impl Signals {
     }
 
     /// Until every connection has ended after the first request to stop, or has had its time.
-    pub(super) async fn obey(&mut self, host: &Host, source: &Source) {
+    pub(super) async fn obey(&mut self, host: &Host, source: &mut Source) {
         let Self { interrupt, terminate, hangup } = self;
         loop {
             tokio::select! {

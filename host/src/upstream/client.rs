@@ -165,7 +165,7 @@ mod tests {
     use tokio_rustls::TlsAcceptor;
 
     use crate::tls::Identity;
-    use crate::upstream::trust;
+    use crate::upstream::{anchors, trust};
 
     const SHORT: Option<Duration> = Some(Duration::from_millis(100));
 
@@ -177,7 +177,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let identity = Identity::of_localhost().unwrap();
-        let trusted = trust(&[], &[identity.certificate().unwrap().clone()]).unwrap();
+        let trusted = trust(anchors(&[], &[identity.certificate().unwrap().clone()]).unwrap()).unwrap();
         let acceptor = TlsAcceptor::from(identity.into_server(&[]).unwrap());
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
@@ -227,7 +227,7 @@ mod tests {
     async fn plain_http_is_denied() {
         let body = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
         let request = Request::get("http://localhost/").body(body).unwrap();
-        let upstream = Upstream::new(trust(&[], &[]).unwrap(), &[]);
+        let upstream = Upstream::new(trust(anchors(&[], &[]).unwrap()).unwrap(), &[]);
         let denied = upstream.send(request, RequestOptions::default()).await;
         assert!(matches!(denied, Err(WasiError::HttpRequestDenied)));
     }

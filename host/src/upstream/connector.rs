@@ -139,14 +139,14 @@ mod tests {
 
     use std::net::TcpListener;
 
-    use crate::upstream::trust;
+    use crate::upstream::{anchors, trust};
 
     #[tokio::test(start_paused = true)]
     async fn a_handshake_that_never_ends_is_given_up() {
         // The system accepts, and nobody answers.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("https://{}/", listener.local_addr().unwrap()).parse().unwrap();
-        let connector = Connector::new(trust(&[], &[]).unwrap(), Routes::default());
+        let connector = Connector::new(trust(anchors(&[], &[]).unwrap()).unwrap(), Routes::default());
         let opened = timeout(10 * LONGEST_OPENING, connector.connect(origin)).await;
         assert_eq!(opened.expect("it was given up").err(), Some(ConnectFailure::TimedOut));
     }

@@ -13,4 +13,4 @@ mod upload;
 pub(crate) use client::Upstream;
 pub(crate) use failure::class_of_cut;
 pub(crate) use resolve::{Route, Routes};
-pub(crate) use tls::trust;
+pub(crate) use tls::{anchors, trust};

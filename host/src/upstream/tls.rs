@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::{self, PemObject};
+use rustls_pki_types::{CertificateDer, TrustAnchor};
 
-/// The TLS configuration towards origins; ALPN offers h2 and HTTP/1.1.
-pub(crate) fn trust(
+/// The public roots, and the certificates of the files and beside them.
+pub(crate) fn anchors(
     files: &[PathBuf],
     further: &[CertificateDer<'static>],
-) -> Result<Arc<ClientConfig>, TrustError> {
+) -> Result<Vec<TrustAnchor<'static>>, TrustError> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for file in files {
         add_file(&mut roots, file)?;
@@ -21,10 +21,15 @@ pub(crate) fn trust(
     for certificate in further {
         roots.add(certificate.clone()).map_err(TrustError::Refused)?;
     }
+    Ok(roots.roots)
+}
+
+/// The TLS configuration towards origins; ALPN offers h2 and HTTP/1.1.
+pub(crate) fn trust(roots: Vec<TrustAnchor<'static>>) -> Result<Arc<ClientConfig>, TrustError> {
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(TrustError::Refused)?
-        .with_root_certificates(roots)
+        .with_root_certificates(RootCertStore { roots })
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))

@@ -20,7 +20,7 @@ pub(crate) struct Host {
     announced: Arc<Mutex<Vec<String>>>,
     stderr: Arc<Mutex<String>>,
     /// Goes with the host: its flags name files in it.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 /// A host to be started; paths in flags may name files in its folder.
@@ -89,7 +89,7 @@ impl Setup {
                 kept.lock().unwrap().push(line);
             }
         });
-        Host { child, address, announced, stderr, _folder: self.folder }
+        Host { child, address, announced, stderr, folder: self.folder }
     }
 
     /// Runs to the end, for a host that cannot start.
@@ -123,6 +123,11 @@ impl Host {
     /// Standard output after the first line.
     pub(crate) fn announced(&self) -> String {
         self.announced.lock().unwrap().join("\n")
+    }
+
+    /// A file that its flags may name.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

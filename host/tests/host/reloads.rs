@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
 use crate::client;
-use crate::origin::{self, Origin, Stream, read_head, write};
-use crate::process::{Host, PATIENCE, of_each_build};
+use crate::origin::{self, Origin, Stream, keep_answering, read_head, write};
+use crate::process::{Host, PATIENCE, Setup, of_each_build};
 use crate::trust::Authority;
 
 type Client = client::Client<TlsStream<TcpStream>>;
@@ -51,10 +51,24 @@ async fn begun(host: &Host, connections: &mut mpsc::UnboundedReceiver<Stream>) -
     (client, upstream)
 }
 
-/// Reloads, and waits until a newer configuration serves and the older one has had time to end.
-async fn reload(host: &Host, times: usize) {
+/// A host whose variables can change.
+fn setup(authority: &Authority, origins: &[&Origin]) -> Setup {
+    let setup = origin::setup(authority, origins);
+    let file = setup.file("variables");
+    std::fs::write(&file, "LB_VERSION=0").unwrap();
+    setup.flag("--env-file", file)
+}
+
+/// Puts a newer configuration in force; it is the one of this number.
+async fn reconfigure(host: &Host, number: usize) {
+    std::fs::write(host.file("variables"), format!("LB_VERSION={number}")).unwrap();
     host.signal(Signal::HUP);
-    host.says("messageweave-lb: reloaded", times).await;
+    host.says("messageweave-lb: reloaded", number).await;
+}
+
+/// Reloads, and waits until a newer configuration serves and the older one has had time to end.
+async fn reload(host: &Host, number: usize) {
+    reconfigure(host, number).await;
     assert_eq!(client::get(host.address, "/nope").await.status, 404);
     tokio::time::sleep(Duration::from_millis(200)).await;
 }
@@ -67,7 +81,7 @@ async fn an_answer_survives_reloads_before_its_head_and_in_its_body() {
     ] {
         let authority = Authority::new();
         let (origin, mut connections) = led(&authority).await;
-        for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+        for host in of_each_build(|| setup(&authority, &[&origin])) {
             let (mut client, mut upstream) = asked(&host, &mut connections).await;
             reload(&host, 1).await;
             write(&mut upstream, format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n")).await;
@@ -90,7 +104,7 @@ async fn an_answer_survives_reloads_before_its_head_and_in_its_body() {
 async fn an_upload_survives_reloads_before_and_after_the_head_of_its_answer() {
     let authority = Authority::new();
     let (origin, mut connections) = led(&authority).await;
-    for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+    for host in of_each_build(|| setup(&authority, &[&origin])) {
         let mut client = client::tls(host.address).await;
         let fields = "host: a\r\nconnection: close\r\ncontent-length: 12";
         client.send(format!("POST /webhook/tg HTTP/1.1\r\n{fields}\r\n\r\n0123")).await;
@@ -116,7 +130,7 @@ async fn an_upload_survives_reloads_before_and_after_the_head_of_its_answer() {
 async fn an_answer_that_breaks_off_after_a_reload_breaks_off_for_the_client() {
     let authority = Authority::new();
     let (origin, mut connections) = led(&authority).await;
-    for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+    for host in of_each_build(|| setup(&authority, &[&origin])) {
         let (mut client, mut upstream) = asked(&host, &mut connections).await;
         write(&mut upstream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\n0123\r\n").await;
         client.until("0123").await;
@@ -131,7 +145,7 @@ async fn an_answer_that_breaks_off_after_a_reload_breaks_off_for_the_client() {
 async fn a_client_that_leaves_after_a_reload_ends_the_request_upstream() {
     let authority = Authority::new();
     let (origin, mut connections) = led(&authority).await;
-    for host in of_each_build(|| origin::setup(&authority, &[&origin])) {
+    for host in of_each_build(|| setup(&authority, &[&origin])) {
         let (client, mut upstream) = begun(&host, &mut connections).await;
         reload(&host, 1).await;
         drop(client);
@@ -148,11 +162,10 @@ const RELOADS: usize = 20;
 async fn what_served_an_old_configuration_ends_with_its_last_answer() {
     let authority = Authority::new();
     let (origin, mut connections) = led(&authority).await;
-    for host in of_each_build(|| origin::setup(&authority, &[&origin]).flag("--max-instances", "3")) {
+    for host in of_each_build(|| setup(&authority, &[&origin]).flag("--max-instances", "3")) {
         for times in 1..=RELOADS {
             let (mut client, mut upstream) = begun(&host, &mut connections).await;
-            host.signal(Signal::HUP);
-            host.says("messageweave-lb: reloaded", times).await;
+            reconfigure(&host, times).await;
             write(&mut upstream, "4567").await;
             assert_eq!(client.rest().await, b"4567");
         }
@@ -169,14 +182,13 @@ async fn slow_answers_of_many_old_configurations_cost_a_new_request_nothing() {
     let authority = Authority::new();
     let (origin, mut connections) = led(&authority).await;
     for host in of_each_build(|| {
-        let setup = origin::setup(&authority, &[&origin]);
+        let setup = setup(&authority, &[&origin]);
         setup.flag("--env", "LB_REQUEST_TIMEOUT_MS=60000")
     }) {
         let mut begun_before = Vec::new();
         for times in 1..=RELOADS {
             begun_before.push(begun(&host, &mut connections).await);
-            host.signal(Signal::HUP);
-            host.says("messageweave-lb: reloaded", times).await;
+            reconfigure(&host, times).await;
         }
         begun_before.push(begun(&host, &mut connections).await);
         let told = host.stderr().matches("too many newer ones: they break off").count();
@@ -188,5 +200,27 @@ async fn slow_answers_of_many_old_configurations_cost_a_new_request_nothing() {
             assert!((taken && rest == b"4567") || (number < told && rest.is_empty()), "{number}: {rest:?}");
         }
         assert!(told < RELOADS / 2 && !host.stderr().contains("failed"), "{}", host.stderr());
+    }
+}
+
+#[tokio::test]
+async fn counts_stay_over_a_reload_unless_what_they_depend_on_changes() {
+    let limit = r#"{"key":"ip","client_address":{"header":"x-from"},"limit":2,"window_s":86400}"#;
+    let routes = r#"[{"path":"/ready","methods":["GET"],"limit":"page"}]"#;
+    let policy = format!(r#"LB_POLICY_JSON={{"version":1,"routes":{routes},"limits":{{"page":{limit}}}}}"#);
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |stream, _| keep_answering(stream, "page")).await;
+    for host in of_each_build(|| setup(&authority, &[&origin]).flag("--env", &policy)) {
+        let left = async || {
+            let answer = client::get(host.address, "/ready").await;
+            answer.header("x-ratelimit-remaining").unwrap().to_owned()
+        };
+        assert_eq!(left().await, "1");
+        // Without a certificate of its own the host makes another one now.
+        host.signal(Signal::HUP);
+        host.says("messageweave-lb: reloaded", 1).await;
+        assert_eq!(left().await, "0");
+        reconfigure(&host, 2).await;
+        assert_eq!(left().await, "1");
     }
 }

@@ -246,6 +246,7 @@ async fn sighup_with_every_instance_made_costs_no_request_its_answer() {
         })
         .collect();
     for times in 1..=20 {
+        fs::write(&file, format!("LB_VERSION={times}")).unwrap();
         host.signal(Signal::HUP);
         host.says("messageweave-lb: reloaded", times).await;
     }
