@@ -64,6 +64,15 @@ impl Headers {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 
+    /// The value of a field (in lower case) by which a request may be told from another's: of two lines, servers
+    /// take either, and what `connection` nominates goes no further than here, on hosts that show it at all.
+    #[must_use]
+    pub fn only<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
+        let mut values = self.all(name).filter(|value| !value.is_empty());
+        let (Some(value), None) = (values.next(), values.next()) else { return None };
+        (!self.nominated().iter().any(|other| other == name)).then_some(value)
+    }
+
     /// Keeps the fields whose name passes.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.0.retain(|(name, _)| keep(name));

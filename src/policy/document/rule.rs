@@ -74,7 +74,7 @@ pub enum DocumentRule {
     LimitKey,
     /// Another shape of `client_address`.
     ClientAddress,
-    /// A field that no request can have.
+    /// A field that no request can have, or that says something else on each host.
     FieldName,
     /// An empty or overlong `code`.
     Code,
@@ -120,7 +120,7 @@ impl DocumentRule {
             Self::LimitName => "a name has 1 to 64 letters, digits, hyphens and underscores",
             Self::LimitKey => "must be \"ip\", \"user\" or \"both\"",
             Self::ClientAddress => "must be {\"header\": NAME} or {\"forwarded_for_hops\": NUMBER}",
-            Self::FieldName => "must be the name of a header field",
+            Self::FieldName => "must name a field, neither host nor hop-by-hop",
             Self::Code => "must have 1 to 64 characters",
             _ => "",
         }

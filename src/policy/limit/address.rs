@@ -4,7 +4,7 @@
 //!
 //! Proxies write addresses bare, with a port, in brackets (RFC 3986 section 3.2.2) and with a zone
 //! (RFC 4007 section 11): all are read. What is anything else is no address, and neither is a field
-//! that occurs twice where a proxy in front should have overwritten it.
+//! that occurs twice where a proxy in front should have overwritten it, or that `connection` nominates.
 
 use super::super::headers::Headers;
 use super::rule::ClientAddress;
@@ -26,11 +26,7 @@ impl Address {
     pub fn of_client(rule: &ClientAddress, headers: &Headers, connection: Option<&[u8]>) -> Option<Self> {
         match rule {
             ClientAddress::Connection => Self::parse(connection?),
-            ClientAddress::Header(name) => {
-                let mut lines = headers.all(name);
-                let line = lines.next()?;
-                lines.next().is_none().then(|| Self::parse(line)).flatten()
-            }
+            ClientAddress::Header(name) => Self::parse(headers.only(name)?),
             ClientAddress::ForwardedForHops(hops) => Self::parse(hop(headers, hops.get())?),
         }
     }

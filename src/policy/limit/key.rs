@@ -74,11 +74,10 @@ impl Hash {
         }
     }
 
-    /// Says whether the request names a user: by exactly one field that is not empty. Of two, servers take
-    /// either, so that one user would have as many buckets as there are second lines.
+    /// Says whether the request names a user: by exactly one field that is not empty and travels on. Else one
+    /// user would have as many buckets as there are second lines.
     fn add_user(&mut self, headers: &Headers, name: &str) -> bool {
-        let mut values = headers.all(name).filter(|value| !value.is_empty());
-        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        let Some(value) = headers.only(name) else { return false };
         if name == DEFAULT_USER_HEADER {
             let (scheme, credentials) = credentials(value);
             self.add(b"scheme", &scheme.to_ascii_lowercase());

@@ -1,5 +1,6 @@
 //! What an entry of `limits` in a policy document means.
 
+use super::super::headers::HOP_BY_HOP;
 use std::num::NonZeroU32;
 
 /// How many buckets an instance keeps unless the document's `max_entries` says otherwise.
@@ -55,11 +56,13 @@ pub enum ClientAddress {
 }
 
 /// The name of a field as headers hold it, in lower case, or nothing where it is no token
-/// (RFC 9110 section 5.1).
+/// (RFC 9110 section 5.1). Neither is it one of a connection, or `host`: hosts show those or hide them.
 #[must_use]
 pub fn field_name(text: &str) -> Option<String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    (!text.is_empty() && text.bytes().all(is_token)).then(|| text.to_ascii_lowercase())
+    let name = text.to_ascii_lowercase();
+    let travels = name != "host" && !HOP_BY_HOP.contains(&name.as_str());
+    (travels && !name.is_empty() && name.bytes().all(is_token)).then_some(name)
 }
 
 #[cfg(test)]
@@ -69,7 +72,7 @@ mod tests {
     #[test]
     fn a_field_name_is_a_token_in_lower_case() {
         assert_eq!(field_name("CF-Connecting-IP").as_deref(), Some("cf-connecting-ip"));
-        for text in ["", " ", ":path", "a b", "a:", "a\n", "ä"] {
+        for text in ["", " ", ":path", "a b", "a:", "a\n", "ä", "Host", "TE", "proxy-authorization"] {
             assert_eq!(field_name(text), None, "{text:?}");
         }
     }

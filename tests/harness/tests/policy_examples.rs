@@ -224,6 +224,16 @@ const BAD: &[(&str, &str, By)] = &[
         By::Both,
     ),
     (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"user_header":"Host"}}}"#,
+        ".limits.x.user_header",
+        By::Both,
+    ),
+    (
+        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{"header":"TE"}}}}"#,
+        ".limits.x.client_address.header",
+        By::Both,
+    ),
+    (
         r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{}}}}"#,
         ".limits.x.client_address",
         By::Both,
