@@ -21,6 +21,8 @@ use crate::{check, output};
 pub(crate) const WATCH: &str = "envoy-watch";
 const BOOTSTRAP: &str = "envoy.json";
 const ADMIN: &str = "admin.sock";
+/// unix(7): 108 bytes with the NUL behind it.
+const LONGEST_SOCKET: usize = 107;
 
 /// Renders the configuration and becomes Envoy.
 pub(crate) fn run(arguments: &EnvoyRunArguments) -> ExitCode {
@@ -46,7 +48,7 @@ fn become_envoy(arguments: &EnvoyRunArguments) -> String {
 fn prepare(arguments: &EnvoyRunArguments, folder: &Path) -> Result<Command, String> {
     let admin = match arguments.admin {
         Some(address) => address.to_string(),
-        None => folder.join(ADMIN).display().to_string(),
+        None => socket(folder)?.display().to_string(),
     };
     // Before anything is in it: from now on it goes however this process ends.
     watch(folder, &admin).map_err(|error| format!("the helper process: {error}"))?;
@@ -62,17 +64,37 @@ fn prepare(arguments: &EnvoyRunArguments, folder: &Path) -> Result<Command, Stri
         Some(address) => listeners::socket_address(address),
         None => json!({ "pipe": { "path": admin } }),
     });
+    readable(arguments, &rendering)?;
     output::remark(&check::report_of(&rendering.variables));
     let bootstrap = folder.join(BOOTSTRAP);
     write(&bootstrap, rendering.bootstrap().to_string())
         .map_err(|error| format!("{}: {error}", bootstrap.display()))?;
     let mut envoy = Command::new(program());
     envoy.arg("--config-path").arg(bootstrap).arg("--disable-hot-restart");
-    envoy.args(["--log-level", "warning"]).args(&arguments.more);
+    if !arguments.more.iter().any(|flag| sets_log_level(flag)) {
+        envoy.args(["--log-level", "warning"]);
+    }
+    envoy.args(&arguments.more);
     VARIABLES.iter().for_each(|name| {
         envoy.env_remove(name);
     });
     Ok(envoy)
+}
+
+/// Envoy takes it once.
+fn sets_log_level(flag: &str) -> bool {
+    flag == "--log-level" || flag.starts_with("--log-level=") || flag.starts_with("-l")
+}
+
+/// Envoy's own words about a file that it cannot read do not name the flag.
+fn readable(arguments: &EnvoyRunArguments, rendering: &Rendering) -> Result<(), String> {
+    let config = &arguments.config;
+    let named = [("--cert", &config.cert), ("--key", &config.key), ("--ca", &config.ca)];
+    let named = named.into_iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?)));
+    for (flag, file) in named.chain([("--filter", &rendering.filter)]) {
+        std::fs::read(file).map_err(|error| format!("{flag} {}: {error}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// `$ENVOY`, then `envoy` on `PATH`, then the one that the Makefile fetched.
@@ -98,6 +120,19 @@ fn near(file: &str) -> Option<PathBuf> {
 fn folder() -> io::Result<TempDir> {
     let private = Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix("messageweave-lb-envoy-").permissions(private).tempdir()
+}
+
+/// Where Envoy's admin interface listens.
+fn socket(folder: &Path) -> Result<PathBuf, String> {
+    let socket = folder.join(ADMIN);
+    match socket.as_os_str().len() <= LONGEST_SOCKET {
+        true => Ok(socket),
+        false => Err(format!(
+            "{}: no socket can have a path of more than {LONGEST_SOCKET} bytes: set TMPDIR to a shorter one, \
+             or give --admin ADDR",
+            socket.display()
+        )),
+    }
 }
 
 /// A certificate for this machine, when none is given.

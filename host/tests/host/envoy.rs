@@ -97,6 +97,39 @@ async fn a_start_that_fails_leaves_no_folder_behind() {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_read_is_told_by_its_flag_and_a_path_too_long_by_its_bound() {
+    let temporary = TempDir::new().unwrap();
+    let long = temporary.path().join("x".repeat(100));
+    fs::create_dir(&long).unwrap();
+    let (flags, missing) = (["--filter", "--ca"], "/no/such/file");
+    let given =
+        flags.map(|flag| (temporary.path(), vec![flag, missing], format!("{flag} {missing}: No such")));
+    let too_long = (long.as_path(), vec![], "more than 107 bytes: set TMPDIR".to_owned());
+    for (folder, flags, expected) in given.into_iter().chain([too_long]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
+        command.arg("envoy").args(flags).env_clear().env("TMPDIR", folder).env("ENVOY", "/bin/true");
+        let (status, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        assert!(status.code() == Some(1) && told.contains(&expected), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_level_of_the_users_own_replaces_ours() {
+    for (given, levels) in [("--log-level", 1), ("--log-level=info", 1), ("-linfo", 0), ("--concurrency", 1)]
+    {
+        let temporary = TempDir::new().unwrap();
+        let program = temporary.path().join("program");
+        fs::write(&program, "#!/bin/sh\necho \"$@\" >&2\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
+        command.args(["envoy", "--", given]).env_clear();
+        command.env("TMPDIR", temporary.path()).env("ENVOY", program);
+        let (status, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        assert!(status.success() && told.matches("--log-level").count() == levels, "{told}");
+    }
+}
+
+#[tokio::test]
 async fn outputs_that_take_nothing_end_nothing() {
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
