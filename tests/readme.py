@@ -2,23 +2,32 @@
 """Runs what README.md promises, and looks whether what the documents link to is there.
 
 A fenced `sh` block right after a line `<!-- ci -->` is run with `bash -euo pipefail` from the
-repository's root. Every *.md file's relative links must lead to a file (and, within a document, to a
-heading). Exits with 1 and says what is wrong.
+repository's root. The blocks of README.zh-CN.md must be the same, but for comments. The block that installs the
+systemd unit, the unit and the container file are not run, but what one names the other must make. Every *.md file's
+relative links must lead to a file (and, within a document, to a heading). Exits with 1 and says what is wrong.
 """
 
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # Commands are short: they show the product, they do not build it.
 SECONDS = 120
+HOST = "target/release/messageweave-lb"
+UNIT = "deploy/messageweave-lb.service"
+CONTAINER = "deploy/Containerfile"
 
 BLOCK = re.compile(r"^<!-- ci -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SH = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"(^|\s+)#.*$", re.MULTILINE)
+INSTALL = re.compile(r"install (?:-D )?-m \d+ (?:-g \S+ )?(.*) (/\S+)$", re.MULTILINE)
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
@@ -27,7 +36,7 @@ HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
 
 def main():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    faults = run_blocks(text) + dead_links()
+    faults = run_blocks(text) + other_blocks(text) + [*unit(text), *container()] + dead_links()
     for fault in faults:
         print(f"readme: {fault}", file=sys.stderr)
     return 1 if faults else 0
@@ -56,6 +65,59 @@ def run_block(block):
             os.killpg(shell.pid, signal.SIGKILL)
         shell.wait()
     return f"exit {code}: {block.splitlines()[0]}" if code else None
+
+
+def other_blocks(text):
+    other = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
+    ours, theirs = ([COMMENT.sub("", block) for block in SH.findall(each)] for each in (text, other))
+    return [] if ours == theirs else ["README.zh-CN.md: its sh blocks are not those of README.md"]
+
+
+def unit(text):
+    """The files that the unit names are those that README.md installs, and its flags and keys exist."""
+    body = (ROOT / UNIT).read_text(encoding="utf-8")
+    block = COMMENT.sub("", next(block for block in SH.findall(text) if "systemctl" in block))
+    installed, made = set(), what_make_makes(re.search(r"^make (.*)$", block, re.MULTILINE)[1])
+    for sources, target in INSTALL.findall(block):
+        for source in sources.split():
+            installed.add(target + Path(source).name if target.endswith("/") else target)
+            # The certificate is the reader's own.
+            shipped = source.startswith("deploy/") and (ROOT / source).is_file()
+            if source not in made and not shipped and not source.endswith(".pem"):
+                yield f"README.md installs {source}, which its `make` does not make"
+    for command in re.findall(r"^Exec\w+=(/usr/local/.*)$", body.replace("\\\n", ""), re.MULTILINE):
+        yield from (f"{UNIT}: README.md does not install {path}"
+                    for path in re.findall(r"(?<!\S)/\S+", command) if path not in installed)
+        yield from unknown_flags(UNIT, command)
+    if shutil.which("systemd-analyze"):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / Path(UNIT).name
+            copy.write_text(body.replace("=/usr/local/bin/messageweave-lb ", "=/bin/true "), encoding="utf-8")
+            verify = subprocess.run(["systemd-analyze", "--man=no", "verify", copy], capture_output=True, text=True)
+        yield from (f"{UNIT}: {line}" for line in verify.stderr.splitlines() if copy.name in line)
+
+
+def container():
+    body = (ROOT / CONTAINER).read_text(encoding="utf-8")
+    made = what_make_makes(re.search(r"^RUN make (.*)$", body, re.MULTILINE)[1])
+    yield from (f"{CONTAINER}: its `make` does not make {path}"
+                for path in re.findall(r"/src/(\S+)", body) if path not in made)
+    channel = re.search(r'channel = "(\d+\.\d+)', (ROOT / "rust-toolchain.toml").read_text(encoding="utf-8"))[1]
+    if f"FROM rust:{channel}-" not in body:
+        yield f"{CONTAINER}: not the Rust {channel} of rust-toolchain.toml"
+    yield from unknown_flags(CONTAINER, re.search(r"^CMD .*$", body, re.MULTILINE)[0])
+
+
+def what_make_makes(goals):
+    """Its recipes, which name what they make."""
+    return subprocess.run(["make", "-nB", *goals.split()], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def unknown_flags(name, command):
+    subcommand = re.search(r"\b(serve|check)\b", command)[1]
+    text = subprocess.run([ROOT / HOST, subcommand, "--help"], check=True, capture_output=True, text=True).stdout
+    unknown = [flag for flag in re.findall(r"--[\w-]+", command) if f"{flag} " not in text]
+    return [f"{name}: `{subcommand}` has no {flag}" for flag in unknown]
 
 
 def dead_links():
