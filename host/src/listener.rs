@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::connection;
 use crate::serve::Host;
@@ -62,15 +63,24 @@ pub(crate) async fn accept(host: Arc<Host>, listener: TcpListener) {
         match accepted {
             Ok((stream, place)) => {
                 prepare(&stream);
-                let host = Arc::clone(&host);
-                tokio::spawn(async move {
-                    connection::serve(host, stream).await;
-                    drop(place);
-                });
+                give(&host, stream, place);
             }
             Err(_) => tokio::time::sleep(BREATHER).await,
         }
     }
+}
+
+/// Gives a connection to the next core, with its place.
+fn give(host: &Arc<Host>, stream: TcpStream, place: Option<OwnedSemaphorePermit>) {
+    let (host, core) = (Arc::clone(host), host.cores().next());
+    // The event loop of a socket is that of the thread that makes it.
+    let stream = stream.into_std();
+    host.cores().clone().spawn(core, async move {
+        if let Ok(stream) = stream.and_then(TcpStream::from_std) {
+            connection::serve(host, stream).await;
+        }
+        drop(place);
+    });
 }
 
 /// Options that only improve the connection: where one is refused it goes on without.

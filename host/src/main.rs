@@ -14,6 +14,7 @@ mod cache;
 mod check;
 mod component;
 mod connection;
+mod cores;
 mod demo;
 mod environment;
 mod envoy;

@@ -11,15 +11,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::arguments::{Limits, Reports, ServeArguments};
+use crate::cores::{self, Cores};
 use crate::demo::Demo;
 use crate::instance::{Engine, Instances};
 use crate::journal::{self, Level};
@@ -32,12 +31,10 @@ use patience::Patience;
 use reload::Source;
 pub(crate) use stop::{Stop, Stopping};
 
-/// What is given to tasks and calls of the system that are still under way at the end.
-const LEFTOVERS: Duration = Duration::from_secs(1);
-
 /// What all connections share.
 pub(crate) struct Host {
     limits: Limits,
+    cores: Cores,
     certificate: ArcSwap<ServerConfig>,
     instances: ArcSwap<Instances>,
     told: Told,
@@ -56,6 +53,10 @@ pub(crate) struct Addresses {
 impl Host {
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    pub(crate) fn cores(&self) -> &Cores {
+        &self.cores
     }
 
     /// The certificate for a new connection.
@@ -90,11 +91,9 @@ pub(crate) fn run(arguments: ServeArguments) -> ExitCode {
     raise_file_limit();
     let told = Told::open(&arguments.reports);
     let ended = find_component(&arguments).and_then(|found| {
-        let runtime = runtime(found.1.world(), &arguments.limits).map_err(|error| error.to_string())?;
-        let ended = runtime.block_on(serve(arguments, found, told.clone()));
-        // Nobody waits for a name that is still being resolved.
-        runtime.shutdown_timeout(LEFTOVERS);
-        ended
+        let count = threads(found.1.world(), &arguments.limits);
+        let ended = cores::run(count, |cores| serve(arguments, found, told.clone(), cores));
+        ended.map_err(|error| error.to_string())?
     });
     if let Err(error) = &ended {
         journal::say(Level::Error, error);
@@ -110,20 +109,13 @@ fn find_component(arguments: &ServeArguments) -> Result<(PathBuf, Engine), Strin
     Ok((file, engine))
 }
 
-/// A thread per core; of the 0.3 world a thread per instance, at most. A shared instance works on one core
-/// at a time, and a request that goes back and forth between threads costs half as much again.
-fn runtime(world: World, limits: &Limits) -> std::io::Result<Runtime> {
-    let threads = match world {
-        World::Proxy => None,
-        World::Service => {
-            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            Some(usize::try_from(limits.instances).map_or(cores, |instances| instances.min(cores)))
-        }
-    };
-    match threads {
-        Some(1) => Builder::new_current_thread().enable_all().build(),
-        Some(threads) => Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
-        None => Builder::new_multi_thread().enable_all().build(),
+/// One per core; of the 0.3 world one per instance at most: a shared instance works on one core at a time.
+fn threads(world: World, limits: &Limits) -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let instances = usize::try_from(limits.instances).ok().and_then(NonZeroUsize::new);
+    match (world, instances) {
+        (World::Service, Some(instances)) => instances.min(cores),
+        _ => cores,
     }
 }
 
@@ -158,7 +150,12 @@ impl Told {
     }
 }
 
-async fn serve(arguments: ServeArguments, found: (PathBuf, Engine), told: Told) -> Result<(), String> {
+async fn serve(
+    arguments: ServeArguments,
+    found: (PathBuf, Engine),
+    told: Told,
+    cores: Cores,
+) -> Result<(), String> {
     let mut signals = signals::Signals::listen().map_err(|error| error.to_string())?;
     let demo = Demo::of(&arguments).await?;
     let listeners = listener::bind_all(&arguments.listen)
@@ -168,13 +165,14 @@ async fn serve(arguments: ServeArguments, found: (PathBuf, Engine), told: Told) 
     let scraper = serve_metrics(&arguments.reports, &told.observers).await?;
     let addresses = Addresses { clients, scraper };
     let limits = arguments.limits;
-    let mut source = Source::new(arguments, demo, found, told.observers.metrics().cloned());
+    let mut source = Source::new(arguments, demo, found, told.observers.metrics().cloned(), cores.clone());
     let loaded = source.load()?;
     loaded.instances.warm().await?;
     source.say("serving", &addresses, &loaded.settings);
     let places = usize::try_from(limits.max_connections.get()).unwrap_or(Semaphore::MAX_PERMITS);
     let host = Arc::new(Host {
         limits,
+        cores,
         certificate: ArcSwap::new(loaded.certificate),
         instances: ArcSwap::new(loaded.instances),
         told,

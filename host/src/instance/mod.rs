@@ -17,6 +17,7 @@ use wasmtime::component::Component;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 
 use crate::arguments::Limits;
+use crate::cores::Cores;
 use crate::environment::Variables;
 use crate::upstream::Upstream;
 use crate::world::World;
@@ -57,10 +58,10 @@ pub(crate) enum Instances {
 }
 
 impl Instances {
-    pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream) -> Self {
+    pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream, cores: &Cores) -> Self {
         match engine {
             Engine::Proxy(engine) => Self::Proxy(Arc::new(Pool::new(engine, variables, upstream))),
-            Engine::Service(engine) => Self::Service(Service::new(engine, variables, upstream)),
+            Engine::Service(engine) => Self::Service(Service::new(engine, variables, upstream, cores)),
         }
     }
 

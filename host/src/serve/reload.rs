@@ -13,6 +13,7 @@ use rustls_pki_types::TrustAnchor;
 use super::{Addresses, Host, start_line};
 use crate::arguments::ServeArguments;
 use crate::check;
+use crate::cores::Cores;
 use crate::demo::Demo;
 use crate::environment::Variables;
 use crate::instance::{Engine, Instances};
@@ -30,6 +31,7 @@ pub(super) struct Source {
     demo: Option<Demo>,
     file: PathBuf,
     engine: Engine,
+    cores: Cores,
     metrics: Option<Arc<Metrics>>,
     in_force: Option<(Configuration, Arc<Instances>)>,
 }
@@ -55,8 +57,9 @@ impl Source {
         demo: Option<Demo>,
         (file, engine): (PathBuf, Engine),
         metrics: Option<Arc<Metrics>>,
+        cores: Cores,
     ) -> Self {
-        Self { arguments, demo, file, engine, metrics, in_force: None }
+        Self { arguments, demo, file, engine, cores, metrics, in_force: None }
     }
 
     fn metrics(&self) -> Option<&Metrics> {
@@ -96,8 +99,9 @@ impl Source {
             return Ok(Arc::clone(instances));
         }
         let trusted = trust(configuration.trusted.clone()).map_err(|error| error.to_string())?;
-        let upstream = Upstream::new(trusted, &self.arguments.resolve);
-        let instances = Instances::new(self.engine.clone(), configuration.variables.clone(), upstream);
+        let upstream = Upstream::new(trusted, &self.arguments.resolve, self.cores.count());
+        let instances =
+            Instances::new(self.engine.clone(), configuration.variables.clone(), upstream, &self.cores);
         let (_, instances) = self.in_force.insert((configuration, Arc::new(instances)));
         Ok(Arc::clone(instances))
     }

@@ -22,6 +22,7 @@ use super::content;
 use super::failure::classify;
 use super::resolve::{Route, Routes};
 use super::upload::Upload;
+use crate::cores;
 
 /// A connection that was idle for so long is not used again: origins usually close later (contract
 /// 2.6). The pool looks for such connections as often as this, so one may stay open for twice as long.
@@ -46,31 +47,34 @@ const H2_CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// Without an option of the request, as long as `wasi:http` hosts wait by default.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// The pooled https client that all instances of one configuration share.
+/// The pooled https clients that all instances of one configuration share, one for each thread: a
+/// connection stays on the thread that made it.
 #[derive(Clone)]
 pub(crate) struct Upstream {
-    client: Client<Connector, WasiBody>,
+    clients: Arc<[Client<Connector, WasiBody>]>,
 }
 
 impl Upstream {
-    pub(crate) fn new(config: Arc<ClientConfig>, routes: &[Route]) -> Self {
+    pub(crate) fn new(config: Arc<ClientConfig>, routes: &[Route], threads: usize) -> Self {
         let connector = Connector::new(config, Routes::new(routes));
         // Retrying is left on: it replaces a pooled connection that died before any byte of the
         // request was written, and nothing else.
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(IDLE_PER_ORIGIN)
-            .http1_max_headers(MAX_FIELDS)
-            .http1_max_buf_size(MAX_HEAD)
-            .http2_max_header_list_size(MAX_H2_HEAD)
-            .http2_initial_stream_window_size(H2_WINDOW)
-            .http2_initial_connection_window_size(H2_CONNECTION_WINDOW)
-            .http2_keep_alive_interval(H2_PING)
-            .http2_keep_alive_timeout(H2_PING)
-            .build(connector);
-        Self { client }
+        let client = || {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE)
+                .pool_max_idle_per_host(IDLE_PER_ORIGIN)
+                .http1_max_headers(MAX_FIELDS)
+                .http1_max_buf_size(MAX_HEAD)
+                .http2_max_header_list_size(MAX_H2_HEAD)
+                .http2_initial_stream_window_size(H2_WINDOW)
+                .http2_initial_connection_window_size(H2_CONNECTION_WINDOW)
+                .http2_keep_alive_interval(H2_PING)
+                .http2_keep_alive_timeout(H2_PING)
+                .build(connector.clone())
+        };
+        Self { clients: (0..threads).map(|_| client()).collect() }
     }
 
     /// Sends one request; dropping the future, or later the body, ends the exchange.
@@ -109,7 +113,8 @@ impl Upstream {
                 timeout(limit, metadata).await.map(drop)
             }
         });
-        let answer = self.client.request(request);
+        let client = self.clients.get(cores::this()).ok_or(WasiError::InternalError(None))?;
+        let answer = client.request(request);
         let bounded = timeout(options.first_byte_timeout.unwrap_or(LONGEST_WAIT), answer);
         let answer = match connected {
             None => bounded.await,
@@ -195,7 +200,7 @@ mod tests {
         });
         let body = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
         let request = Request::get(format!("https://localhost:{port}/")).body(body).unwrap();
-        Upstream::new(trusted, &[]).send(request, options).await
+        Upstream::new(trusted, &[], 1).send(request, options).await
     }
 
     #[tokio::test]
@@ -227,7 +232,7 @@ mod tests {
     async fn plain_http_is_denied() {
         let body = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
         let request = Request::get("http://localhost/").body(body).unwrap();
-        let upstream = Upstream::new(trust(anchors(&[], &[]).unwrap()).unwrap(), &[]);
+        let upstream = Upstream::new(trust(anchors(&[], &[]).unwrap()).unwrap(), &[], 1);
         let denied = upstream.send(request, RequestOptions::default()).await;
         assert!(matches!(denied, Err(WasiError::HttpRequestDenied)));
     }

@@ -21,6 +21,7 @@ use super::answer::{Client, Fault};
 use super::request_body::RequestBody;
 use super::response_body::{AbortOnDrop, ComponentBody, Outcome, ResponseBody};
 use super::state::State;
+use crate::cores::{self, Cores};
 use crate::environment::Variables;
 use crate::upstream::Upstream;
 use call::{Answered, Call};
@@ -55,7 +56,9 @@ impl Engine {
 /// a client takes.
 pub(crate) struct Service {
     template: Arc<Template>,
+    /// Dealt out to the threads in turn.
     workers: Vec<Worker>,
+    threads: usize,
 }
 
 /// What an instance is made from.
@@ -89,12 +92,15 @@ fn lift_limits_on_handles(store: &mut Store<State>) {
 }
 
 impl Service {
-    pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream) -> Self {
+    pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream, cores: &Cores) -> Self {
         let count = engine.instances;
         let generation = engine.generations.next();
         let template = Arc::new(Template { engine, variables, upstream, generation });
-        let workers = (0..count).map(|_| Worker::start(Arc::clone(&template))).collect();
-        Self { template, workers }
+        let threads = cores.count();
+        let workers = (0..usize::try_from(count).unwrap_or(threads))
+            .map(|number| Worker::start(Arc::clone(&template), cores, number % threads.max(1)))
+            .collect();
+        Self { template, workers, threads }
     }
 
     /// Makes an instance for nothing, so that a component that cannot live under the flags is
@@ -104,7 +110,7 @@ impl Service {
         made.map(drop).map_err(|error| format!("--component: {error:#}"))
     }
 
-    /// Hands a request to the instance that has the fewest. Dropping this future takes the
+    /// Hands a request to that instance of its thread that has the fewest. Dropping this future takes the
     /// requests to origins along; dropping the answer's body ends that of its origin.
     pub(crate) async fn answer(
         &self,
@@ -117,7 +123,8 @@ impl Service {
         let client = Present { client, connection, record };
         let (delivered_sender, delivered) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let worker = self.workers.iter().min_by_key(|worker| worker.load()).ok_or(Fault)?;
+        let here = self.workers.iter().skip(cores::this()).step_by(self.threads.max(1));
+        let worker = here.min_by_key(|worker| worker.load()).ok_or(Fault)?;
         let place = worker.place();
         worker.hand(Call { scheme, request, client, delivered, answer, place });
         match answered.await {

@@ -12,6 +12,7 @@ use wasmtime_wasi_http::p3::bindings::Service as Guest;
 
 use super::call::Call;
 use super::{State, Template};
+use crate::cores::Cores;
 use crate::instance::answer::report;
 
 /// Where requests for one instance are handed in. Dropping it ends the instance, once that has
@@ -27,9 +28,9 @@ pub(super) struct Place {
 }
 
 impl Worker {
-    pub(super) fn start(template: Arc<Template>) -> Self {
+    pub(super) fn start(template: Arc<Template>, cores: &Cores, core: usize) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
-        tokio::spawn(run(template, queue));
+        cores.spawn(core, run(template, queue));
         Self { calls, load: Arc::default() }
     }
 
