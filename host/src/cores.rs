@@ -7,7 +7,6 @@ use std::future::Future;
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -28,25 +27,35 @@ pub(crate) fn this() -> usize {
 
 /// Their event loops.
 #[derive(Clone)]
-pub(crate) struct Cores {
-    handles: Arc<[Handle]>,
-    next: Arc<AtomicUsize>,
+pub(crate) struct Cores(Arc<[Core]>);
+
+struct Core {
+    handle: Handle,
+    /// A share for each connection.
+    load: Arc<()>,
 }
 
 impl Cores {
     pub(crate) fn count(&self) -> usize {
-        self.handles.len()
+        self.0.len()
     }
 
-    /// One after the other.
-    pub(crate) fn next(&self) -> usize {
-        self.next.fetch_add(1, Ordering::Relaxed) % self.handles.len().max(1)
-    }
-
-    /// Runs it there.
+    /// Runs it on that one.
     pub(crate) fn spawn(&self, core: usize, work: impl Future<Output = ()> + Send + 'static) {
-        if let Some(handle) = self.handles.get(core) {
-            handle.spawn(work);
+        if let Some(core) = self.0.get(core) {
+            core.handle.spawn(work);
+        }
+    }
+
+    /// Runs it on the one that has the fewest connections, of several on the first: one client after another meets
+    /// the same open connections to origins.
+    pub(crate) fn serve(&self, connection: impl Future<Output = ()> + Send + 'static) {
+        if let Some(core) = self.0.iter().min_by_key(|core| Arc::strong_count(&core.load)) {
+            let share = Arc::clone(&core.load);
+            core.handle.spawn(async move {
+                connection.await;
+                drop(share);
+            });
         }
     }
 }
@@ -61,8 +70,8 @@ pub(crate) fn run<T, F: Future<Output = T>>(
     let others = (1..count.get()).map(|number| Other::start(number, ended.clone()));
     let others = others.collect::<io::Result<Vec<_>>>()?;
     let handles = [first.handle()].into_iter().chain(others.iter().map(|other| &other.handle));
-    let cores = Cores { handles: handles.cloned().collect(), next: Arc::default() };
-    let done = first.block_on(work(cores));
+    let cores = handles.map(|handle| Core { handle: handle.clone(), load: Arc::default() });
+    let done = first.block_on(work(Cores(cores.collect())));
     drop(end);
     // Nobody waits for a name that is still being resolved.
     first.shutdown_timeout(LEFTOVERS);

@@ -70,12 +70,12 @@ pub(crate) async fn accept(host: Arc<Host>, listener: TcpListener) {
     }
 }
 
-/// Gives a connection to the next core, with its place.
+/// Gives a connection to a core, with its place.
 fn give(host: &Arc<Host>, stream: TcpStream, place: Option<OwnedSemaphorePermit>) {
-    let (host, core) = (Arc::clone(host), host.cores().next());
+    let (host, cores) = (Arc::clone(host), host.cores().clone());
     // The event loop of a socket is that of the thread that makes it.
     let stream = stream.into_std();
-    host.cores().clone().spawn(core, async move {
+    cores.serve(async move {
         if let Ok(stream) = stream.and_then(TcpStream::from_std) {
             connection::serve(host, stream).await;
         }

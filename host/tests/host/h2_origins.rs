@@ -174,7 +174,8 @@ async fn readers_that_do_not_read_hold_up_no_other_answer() {
         assert!(got.text().contains("small") && got.ends_whole(), "{got:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(origin.connections(), 1);
+    // One for each thread that has a reader.
+    assert!(origin.connections() <= std::thread::available_parallelism().unwrap().get().min(6));
 }
 
 #[tokio::test]
