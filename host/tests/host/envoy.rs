@@ -69,6 +69,8 @@ async fn the_folder_is_private_and_new_and_goes_with_envoy_even_if_the_helper_is
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         assert!(!name.contains(&child.id().to_string()), "{name}");
         names.push(name);
+        // Its command line is there a moment after it was started.
+        until("the helper", || helper(&folder).is_some()).await;
         let helper = helper(&folder).unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
