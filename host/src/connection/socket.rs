@@ -61,22 +61,19 @@ impl AsyncRead for Socket {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            let space = buffer.initialize_unfilled();
+            let space = buffer.remaining();
             let mut length = 0;
             // A short read has emptied the socket: said to be blocked, it saves the next read
             // the call that would only find that out (tokio's own stream does the same).
             let read = self.0.try_io(Interest::READABLE, || {
-                length = self.0.try_read(space)?;
-                let emptied = 0 < length && length < space.len();
+                length = self.0.try_read_buf(buffer)?;
+                let emptied = 0 < length && length < space;
                 if emptied { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
             });
             match read {
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Poll::Ready(Err(error)),
                 Err(_) if length == 0 => ready!(self.0.poll_read_ready(cx))?,
-                Ok(()) | Err(_) => {
-                    buffer.advance(length);
-                    return Poll::Ready(Ok(()));
-                }
+                Ok(()) | Err(_) => return Poll::Ready(Ok(())),
             }
         }
     }

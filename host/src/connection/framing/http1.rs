@@ -84,6 +84,11 @@ impl Http1 {
                     let data = |left| Part::Chunk(Chunk::Data(left));
                     self.skip(bytes, left, data, Part::Chunk(Chunk::DataCr))
                 }
+                // Nothing but its end changes a line that has begun.
+                Part::Head(Line::Begun) if *first != b'\n' => bytes
+                    .iter()
+                    .position(|byte| *byte == b'\n')
+                    .map_or(&[], |end| bytes.get(end..).unwrap_or_default()),
                 Part::Head(line) => {
                     self.part = line.next(*first).map_or(Part::Untold, Part::Head);
                     rest
