@@ -83,7 +83,7 @@ def unit(text):
             installed.add(target + Path(source).name if target.endswith("/") else target)
             # The certificate is the reader's own.
             shipped = source.startswith("deploy/") and (ROOT / source).is_file()
-            if source not in made and not shipped and not source.endswith(".pem"):
+            if not names(made, source) and not shipped and not source.endswith(".pem"):
                 yield f"README.md installs {source}, which its `make` does not make"
     for command in re.findall(r"^Exec\w+=(/usr/local/.*)$", body.replace("\\\n", ""), re.MULTILINE):
         yield from (f"{UNIT}: README.md does not install {path}"
@@ -101,7 +101,7 @@ def container():
     body = (ROOT / CONTAINER).read_text(encoding="utf-8")
     made = what_make_makes(re.search(r"^RUN make (.*)$", body, re.MULTILINE)[1])
     yield from (f"{CONTAINER}: its `make` does not make {path}"
-                for path in re.findall(r"/src/(\S+)", body) if path not in made)
+                for path in re.findall(r"/src/(\S+)", body) if not names(made, path))
     channel = re.search(r'channel = "(\d+\.\d+)', (ROOT / "rust-toolchain.toml").read_text(encoding="utf-8"))[1]
     if f"FROM rust:{channel}-" not in body:
         yield f"{CONTAINER}: not the Rust {channel} of rust-toolchain.toml"
@@ -113,10 +113,14 @@ def what_make_makes(goals):
     return subprocess.run(["make", "-nB", *goals.split()], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
+def names(text, path):
+    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w./-])", text)
+
+
 def unknown_flags(name, command):
     subcommand = re.search(r"\b(serve|check)\b", command)[1]
     text = subprocess.run([ROOT / HOST, subcommand, "--help"], check=True, capture_output=True, text=True).stdout
-    unknown = [flag for flag in re.findall(r"--[\w-]+", command) if f"{flag} " not in text]
+    unknown = [flag for flag in re.findall(r"--[\w-]+", command) if not re.search(rf"{flag}(?![\w-])", text)]
     return [f"{name}: `{subcommand}` has no {flag}" for flag in unknown]
 
 

@@ -186,7 +186,7 @@ async fn serve(
     for listener in listeners {
         tokio::spawn(listener::accept(Arc::clone(&host), listener));
     }
-    signals.obey(&host, &mut source).await;
+    signals.obey(&host, source).await;
     Ok(())
 }
 

@@ -68,9 +68,15 @@ impl Headers {
     /// take either, and what `connection` nominates goes no further than here, on hosts that show it at all.
     #[must_use]
     pub fn only<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
-        let mut values = self.all(name).filter(|value| !value.is_empty());
+        let mut values = self.all(name);
         let (Some(value), None) = (values.next(), values.next()) else { return None };
-        (!self.nominated().iter().any(|other| other == name)).then_some(value)
+        (!value.is_empty() && !self.nominates(name)).then_some(value)
+    }
+
+    /// Whether `connection` lists it (in lower case).
+    #[must_use]
+    pub fn nominates(&self, name: &str) -> bool {
+        self.nominated().iter().any(|other| other == name)
     }
 
     /// Keeps the fields whose name passes.

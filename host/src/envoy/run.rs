@@ -92,7 +92,8 @@ fn readable(arguments: &EnvoyRunArguments, rendering: &Rendering) -> Result<(), 
     let named = [("--cert", &config.cert), ("--key", &config.key), ("--ca", &config.ca)];
     let named = named.into_iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?)));
     for (flag, file) in named.chain([("--filter", &rendering.filter)]) {
-        std::fs::read(file).map_err(|error| format!("{flag} {}: {error}", file.display()))?;
+        // Opened alone: what a pipe gives is for Envoy.
+        std::fs::File::open(file).map_err(|error| format!("{flag} {}: {error}", file.display()))?;
     }
     Ok(())
 }
@@ -125,9 +126,10 @@ fn folder() -> io::Result<TempDir> {
 /// Where Envoy's admin interface listens.
 fn socket(folder: &Path) -> Result<PathBuf, String> {
     let socket = folder.join(ADMIN);
-    match socket.as_os_str().len() <= LONGEST_SOCKET {
-        true => Ok(socket),
-        false => Err(format!(
+    match socket.to_str().map(str::len) {
+        Some(..=LONGEST_SOCKET) => Ok(socket),
+        None => Err(format!("{}: TMPDIR must be UTF-8, or give --admin ADDR", socket.display())),
+        Some(_) => Err(format!(
             "{}: no socket can have a path of more than {LONGEST_SOCKET} bytes: set TMPDIR to a shorter one, \
              or give --admin ADDR",
             socket.display()

@@ -5,10 +5,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 use messageweave_lb::policy::settings::Settings;
 use rustls::ServerConfig;
 use rustls_pki_types::TrustAnchor;
+use tokio::runtime::Handle;
 
 use super::{Addresses, Host, start_line};
 use crate::arguments::ServeArguments;
@@ -118,8 +121,21 @@ impl Source {
         }
     }
 
+    /// Reloads for each message, on a thread of its own: files may be slow, and so is the end of many instances.
+    pub(super) fn reload_when_told(mut self, host: &Arc<Host>) -> SyncSender<()> {
+        let (sender, told) = sync_channel(1);
+        let (host, runtime) = (Arc::clone(host), Handle::current());
+        thread::spawn(move || {
+            let _entered = runtime.enter();
+            while told.recv().is_ok() {
+                self.reload(&host);
+            }
+        });
+        sender
+    }
+
     /// Puts a new reading in place, or keeps the old one and says why.
-    pub(super) fn reload(&mut self, host: &Host) {
+    fn reload(&mut self, host: &Host) {
         match self.load() {
             Ok(loaded) => {
                 host.certificate.store(loaded.certificate);

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::process::exit;
+use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -29,11 +30,13 @@ impl Signals {
     }
 
     /// Until every connection has ended after the first request to stop, or has had its time.
-    pub(super) async fn obey(&mut self, host: &Host, source: &mut Source) {
+    pub(super) async fn obey(&mut self, host: &Arc<Host>, source: Source) {
+        let reloads = source.reload_when_told(host);
         let Self { interrupt, terminate, hangup } = self;
         loop {
             tokio::select! {
-                _ = hangup.recv() => source.reload(host),
+                // One that waits reads what this one would.
+                _ = hangup.recv() => drop(reloads.try_send(())),
                 _ = end(interrupt, terminate) => break,
             }
         }

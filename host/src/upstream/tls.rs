@@ -9,7 +9,8 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, TrustAnchor};
 
-/// The public roots, and the certificates of the files and beside them.
+/// The public roots, and the certificates of the files and beside them, each once and in an order of their own: two
+/// lists that trust the same are equal.
 pub(crate) fn anchors(
     files: &[PathBuf],
     further: &[CertificateDer<'static>],
@@ -21,7 +22,12 @@ pub(crate) fn anchors(
     for certificate in further {
         roots.add(certificate.clone()).map_err(TrustError::Refused)?;
     }
-    Ok(roots.roots)
+    let mut anchors = roots.roots;
+    anchors.sort_by(|a, b| {
+        a.subject.cmp(&b.subject).then_with(|| a.subject_public_key_info.cmp(&b.subject_public_key_info))
+    });
+    anchors.dedup();
+    Ok(anchors)
 }
 
 /// The TLS configuration towards origins; ALPN offers h2 and HTTP/1.1.

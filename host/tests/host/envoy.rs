@@ -1,7 +1,9 @@
 //! `envoy` with a program in Envoy's place: the folder with the key and the variables.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -107,7 +109,10 @@ async fn a_file_that_cannot_be_read_is_told_by_its_flag_and_a_path_too_long_by_i
     let given =
         flags.map(|flag| (temporary.path(), vec![flag, missing], format!("{flag} {missing}: No such")));
     let too_long = (long.as_path(), vec![], "more than 107 bytes: set TMPDIR".to_owned());
-    for (folder, flags, expected) in given.into_iter().chain([too_long]) {
+    let odd = temporary.path().join(OsStr::from_bytes(b"\xff"));
+    fs::create_dir(&odd).unwrap();
+    let odd = (odd.as_path(), vec![], "TMPDIR must be UTF-8".to_owned());
+    for (folder, flags, expected) in given.into_iter().chain([too_long, odd]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
         command.arg("envoy").args(flags).env_clear().env("TMPDIR", folder).env("ENVOY", "/bin/true");
         let (status, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());

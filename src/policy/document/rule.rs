@@ -74,7 +74,7 @@ pub enum DocumentRule {
     LimitKey,
     /// Another shape of `client_address`.
     ClientAddress,
-    /// A field that no request can have, or that says something else on each host.
+    /// No name of a field, or one that not every host shows: `host` and what is hop-by-hop.
     FieldName,
     /// An empty or overlong `code`.
     Code,

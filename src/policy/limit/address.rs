@@ -10,6 +10,8 @@ use super::super::headers::Headers;
 use super::rule::ClientAddress;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
 /// What is counted of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Address {
@@ -49,10 +51,13 @@ impl Address {
 }
 
 /// The n-th entry of `x-forwarded-for` from the right, over all its lines as one list (RFC 9110
-/// section 5.2). Empty entries do not count (section 5.6.1.2).
+/// section 5.2). Empty entries do not count (section 5.6.1.2). None at all where `connection` nominates it.
 fn hop(headers: &Headers, from_the_right: u32) -> Option<&[u8]> {
+    if headers.nominates(FORWARDED_FOR) {
+        return None;
+    }
     let entries = headers
-        .all("x-forwarded-for")
+        .all(FORWARDED_FOR)
         .flat_map(|line| line.split(|byte| *byte == b','))
         .filter(|entry| !entry.trim_ascii().is_empty());
     entries.rev().nth(usize::try_from(from_the_right).ok()?.checked_sub(1)?)

@@ -155,11 +155,11 @@ mod tests {
     #[test]
     fn a_repeated_field_names_nobody() {
         let key = |headers: &Headers, address| key(KeyKind::User, headers, address);
-        let two = Headers::from([("authorization", "a"), ("authorization", "b")]);
-        assert_eq!(key(&two, HERE), key(&Headers::default(), HERE));
-        assert_ne!(key(&two, HERE), key(&two, THERE));
-        let one = Headers::from([("authorization", "a"), ("authorization", "")]);
-        assert_eq!(key(&one, HERE), key(&user("a"), THERE));
+        for second in ["b", ""] {
+            let two = Headers::from([("authorization", "a"), ("authorization", second)]);
+            assert_eq!(key(&two, HERE), key(&Headers::default(), HERE));
+            assert_ne!(key(&two, HERE), key(&two, THERE));
+        }
     }
 
     #[test]
