@@ -224,3 +224,22 @@ async fn counts_stay_over_a_reload_unless_what_they_depend_on_changes() {
         assert_eq!(left().await, "1");
     }
 }
+
+#[tokio::test]
+async fn a_file_that_does_not_come_holds_up_neither_requests_nor_a_stop() {
+    let authority = Authority::new();
+    let origin = Origin::new(&authority, "a.example", |stream, _| keep_answering(stream, "page")).await;
+    for mut host in of_each_build(|| setup(&authority, &[&origin])) {
+        let file = host.file("variables");
+        std::fs::remove_file(&file).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        host.signal(Signal::HUP);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        for _ in 0..4 {
+            assert_eq!(client::get(host.address, "/ready").await.text(), "page");
+        }
+        host.signal(Signal::TERM);
+        assert_eq!(host.ended().await.code(), Some(0));
+        assert!(!host.stderr().contains("reloaded"), "{}", host.stderr());
+    }
+}
