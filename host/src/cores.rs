@@ -13,6 +13,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 
+use crate::load::Load;
+
 /// What is given to tasks and calls of the system that are still under way at the end.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 
@@ -32,7 +34,7 @@ pub(crate) struct Cores(Arc<[Core]>);
 struct Core {
     handle: Handle,
     /// A share for each connection.
-    load: Arc<()>,
+    load: Load,
 }
 
 impl Cores {
@@ -50,8 +52,8 @@ impl Cores {
     /// Runs it on the one that has the fewest connections, of several on the first: one client after another meets
     /// the same open connections to origins.
     pub(crate) fn serve(&self, connection: impl Future<Output = ()> + Send + 'static) {
-        if let Some(core) = self.0.iter().min_by_key(|core| Arc::strong_count(&core.load)) {
-            let share = Arc::clone(&core.load);
+        if let Some(core) = self.0.iter().min_by_key(|core| core.load.weight()) {
+            let share = core.load.share();
             core.handle.spawn(async move {
                 connection.await;
                 drop(share);
@@ -70,7 +72,7 @@ pub(crate) fn run<T, F: Future<Output = T>>(
     let others = (1..count.get()).map(|number| Other::start(number, ended.clone()));
     let others = others.collect::<io::Result<Vec<_>>>()?;
     let handles = [first.handle()].into_iter().chain(others.iter().map(|other| &other.handle));
-    let cores = handles.map(|handle| Core { handle: handle.clone(), load: Arc::default() });
+    let cores = handles.map(|handle| Core { handle: handle.clone(), load: Load::default() });
     let done = first.block_on(work(Cores(cores.collect())));
     drop(end);
     // Nobody waits for a name that is still being resolved.

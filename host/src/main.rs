@@ -23,6 +23,7 @@ mod h2_end;
 mod instance;
 mod journal;
 mod listener;
+mod load;
 mod metrics;
 mod output;
 mod record;

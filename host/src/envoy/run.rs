@@ -48,7 +48,7 @@ fn become_envoy(arguments: &EnvoyRunArguments) -> String {
 fn prepare(arguments: &EnvoyRunArguments, folder: &Path) -> Result<Command, String> {
     let admin = match arguments.admin {
         Some(address) => address.to_string(),
-        None => socket(folder)?.display().to_string(),
+        None => socket(folder)?,
     };
     // Before anything is in it: from now on it goes however this process ends.
     watch(folder, &admin).map_err(|error| format!("the helper process: {error}"))?;
@@ -124,16 +124,15 @@ fn folder() -> io::Result<TempDir> {
 }
 
 /// Where Envoy's admin interface listens.
-fn socket(folder: &Path) -> Result<PathBuf, String> {
+fn socket(folder: &Path) -> Result<String, String> {
     let socket = folder.join(ADMIN);
-    match socket.to_str().map(str::len) {
-        Some(..=LONGEST_SOCKET) => Ok(socket),
-        None => Err(format!("{}: TMPDIR must be UTF-8, or give --admin ADDR", socket.display())),
-        Some(_) => Err(format!(
-            "{}: no socket can have a path of more than {LONGEST_SOCKET} bytes: set TMPDIR to a shorter one, \
-             or give --admin ADDR",
-            socket.display()
+    match socket.to_str() {
+        Some(path) if path.len() <= LONGEST_SOCKET => Ok(path.to_owned()),
+        Some(path) => Err(format!(
+            "{path}: no socket can have a path of more than {LONGEST_SOCKET} bytes: set TMPDIR to a shorter one, \
+             or give --admin ADDR"
         )),
+        None => Err(format!("{}: TMPDIR must be UTF-8, or give --admin ADDR", socket.display())),
     }
 }
 

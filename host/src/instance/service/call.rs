@@ -11,9 +11,9 @@ use wasmtime_wasi_http::{FieldMap, WasiBody, WasiHttpView};
 
 use super::State;
 use super::client::Present;
-use super::worker::Place;
 use crate::instance::request_body::RequestBody;
 use crate::instance::response_body::InstanceLife;
+use crate::load::Share;
 
 /// A request on its way to an instance.
 pub(super) struct Call {
@@ -23,7 +23,7 @@ pub(super) struct Call {
     /// Its sender goes with the answer's body.
     pub(super) delivered: oneshot::Receiver<()>,
     pub(super) answer: oneshot::Sender<Result<Answered, ErrorCode>>,
-    pub(super) place: Place,
+    pub(super) place: Share,
 }
 
 /// The answer, and the life of the instance that gave it.

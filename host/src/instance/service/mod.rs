@@ -56,9 +56,8 @@ impl Engine {
 /// a client takes.
 pub(crate) struct Service {
     template: Arc<Template>,
-    /// Dealt out to the threads in turn.
-    workers: Vec<Worker>,
-    threads: usize,
+    /// Of each thread, dealt out in turn.
+    workers: Vec<Vec<Worker>>,
 }
 
 /// What an instance is made from.
@@ -93,14 +92,15 @@ fn lift_limits_on_handles(store: &mut Store<State>) {
 
 impl Service {
     pub(crate) fn new(engine: Engine, variables: Variables, upstream: Upstream, cores: &Cores) -> Self {
-        let count = engine.instances;
+        let count = usize::try_from(engine.instances).unwrap_or(usize::MAX);
         let generation = engine.generations.next();
         let template = Arc::new(Template { engine, variables, upstream, generation });
-        let threads = cores.count();
-        let workers = (0..usize::try_from(count).unwrap_or(threads))
-            .map(|number| Worker::start(Arc::clone(&template), cores, number % threads.max(1)))
-            .collect();
-        Self { template, workers, threads }
+        let workers_of = |core| {
+            let numbers = (core..count).step_by(cores.count());
+            numbers.map(|_| Worker::start(Arc::clone(&template), cores, core)).collect()
+        };
+        let workers = (0..cores.count()).map(workers_of).collect();
+        Self { template, workers }
     }
 
     /// Makes an instance for nothing, so that a component that cannot live under the flags is
@@ -123,9 +123,9 @@ impl Service {
         let client = Present { client, connection, record };
         let (delivered_sender, delivered) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let here = self.workers.iter().skip(cores::this()).step_by(self.threads.max(1));
-        let worker = here.min_by_key(|worker| worker.load()).ok_or(Fault)?;
-        let place = worker.place();
+        let here = self.workers.get(cores::this()).ok_or(Fault)?;
+        let worker = here.iter().min_by_key(|worker| worker.load.weight()).ok_or(Fault)?;
+        let place = worker.load.share();
         worker.hand(Call { scheme, request, client, delivered, answer, place });
         match answered.await {
             Ok(Ok(Answered { response, life })) => {

@@ -14,33 +14,21 @@ use super::call::Call;
 use super::{State, Template};
 use crate::cores::Cores;
 use crate::instance::answer::report;
+use crate::load::Load;
 
 /// Where requests for one instance are handed in. Dropping it ends the instance, once that has
 /// finished what it has and the last body that it gave has been taken or dropped.
 pub(super) struct Worker {
     calls: mpsc::UnboundedSender<Call>,
-    load: Arc<()>,
-}
-
-/// Counts as one request in the load of an instance for as long as it lives.
-pub(super) struct Place {
-    _load: Arc<()>,
+    /// A share for each request that the instance has.
+    pub(super) load: Load,
 }
 
 impl Worker {
     pub(super) fn start(template: Arc<Template>, cores: &Cores, core: usize) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
         cores.spawn(core, run(template, queue));
-        Self { calls, load: Arc::default() }
-    }
-
-    /// How many requests the instance has.
-    pub(super) fn load(&self) -> usize {
-        Arc::strong_count(&self.load)
-    }
-
-    pub(super) fn place(&self) -> Place {
-        Place { _load: Arc::clone(&self.load) }
+        Self { calls, load: Load::default() }
     }
 
     pub(super) fn hand(&self, call: Call) {
