@@ -44,11 +44,7 @@ fn trim(input: &str, output: &str, exports: &[String]) -> Result<(), String> {
             None => module.exports.delete(export),
         }
     }
-    // Nobody at run time asks which tools made it, and of which features.
-    let told: Vec<_> = module.customs.iter().map(|(id, _)| id).collect();
-    for section in told {
-        module.customs.delete(section);
-    }
+    // Nobody at run time asks which tools made it.
     module.producers.clear();
     gc::run(&mut module);
     module.emit_wasm_file(output).map_err(|error| format!("{output}: {error:#}"))
