@@ -16,13 +16,28 @@ use crate::process::{PATIENCE, until};
 
 /// `messageweave-lb envoy` that becomes this shell script, with its folder in `temporary`.
 fn start(temporary: &Path, script: &str) -> Child {
-    let program = temporary.join("program");
+    let flags = ["--env", "BACKEND_ORIGINS_JSON=[\"https://a.example\"]"];
+    command(temporary, &program(temporary, script), &flags).stdin(Stdio::null()).spawn().unwrap()
+}
+
+/// A shell script.
+fn program(folder: &Path, script: &str) -> PathBuf {
+    let program = folder.join("program");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    program
+}
+
+/// `messageweave-lb envoy` with its folder in `temporary` and this program in Envoy's place.
+fn command(temporary: &Path, envoy: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
-    command.arg("envoy").env_clear().env("TMPDIR", temporary).env("ENVOY", program);
-    command.args(["--env", "BACKEND_ORIGINS_JSON=[\"https://a.example\"]"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    command.arg("envoy").args(arguments).env_clear().env("TMPDIR", temporary).env("ENVOY", envoy);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+fn run(temporary: &Path, envoy: &Path, arguments: &[&str]) -> (ExitStatus, String) {
+    ended(command(temporary, envoy, arguments).spawn().unwrap())
 }
 
 fn folders(temporary: &Path) -> Vec<PathBuf> {
@@ -88,14 +103,11 @@ async fn the_folder_is_private_and_new_and_goes_with_envoy_even_if_the_helper_is
 #[tokio::test]
 async fn a_start_that_fails_leaves_no_folder_behind() {
     let temporary = TempDir::new().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
-    command.args(["envoy", "--env-file", "no.env"]).env_clear().env("TMPDIR", temporary.path());
-    let (status, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let missing = Path::new("/no/such/program");
+    let (status, told) = run(temporary.path(), missing, &["--env-file", "no.env"]);
     assert!(status.code() == Some(1) && told.contains("--env-file no.env"), "{told}");
     until("its end", || folders(temporary.path()).is_empty()).await;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
-    command.arg("envoy").env_clear().env("TMPDIR", temporary.path()).env("ENVOY", "/no/such/program");
-    let (status, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let (status, told) = run(temporary.path(), missing, &[]);
     assert!(status.code() == Some(1) && told.contains("/no/such/program"), "{told}");
     until("its end", || folders(temporary.path()).is_empty()).await;
 }
@@ -113,9 +125,7 @@ async fn a_file_that_cannot_be_read_is_told_by_its_flag_and_a_path_too_long_by_i
     fs::create_dir(&odd).unwrap();
     let odd = (odd.as_path(), vec![], "TMPDIR must be UTF-8".to_owned());
     for (folder, flags, expected) in given.into_iter().chain([too_long, odd]) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
-        command.arg("envoy").args(flags).env_clear().env("TMPDIR", folder).env("ENVOY", "/bin/true");
-        let (status, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        let (status, told) = run(folder, Path::new("/bin/true"), &flags);
         assert!(status.code() == Some(1) && told.contains(&expected), "{told}");
     }
 }
@@ -125,13 +135,8 @@ async fn a_log_level_of_the_users_own_replaces_ours() {
     for (given, levels) in [("--log-level", 1), ("--log-level=info", 1), ("-linfo", 0), ("--concurrency", 1)]
     {
         let temporary = TempDir::new().unwrap();
-        let program = temporary.path().join("program");
-        fs::write(&program, "#!/bin/sh\necho \"$@\" >&2\n").unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
-        command.args(["envoy", "--", given]).env_clear();
-        command.env("TMPDIR", temporary.path()).env("ENVOY", program);
-        let (status, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        let program = program(temporary.path(), "echo \"$@\" >&2");
+        let (status, told) = run(temporary.path(), &program, &["--", given]);
         assert!(status.success() && told.matches("--log-level").count() == levels, "{told}");
     }
 }
@@ -139,14 +144,13 @@ async fn a_log_level_of_the_users_own_replaces_ours() {
 #[tokio::test]
 async fn outputs_that_take_nothing_end_nothing() {
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
-    command.arg("envoy-config").env_clear().stdout(full()).stderr(Stdio::piped());
-    let (status, told) = ended(command.spawn().unwrap());
+    let mut config = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
+    config.arg("envoy-config").env_clear().stdout(full()).stderr(Stdio::piped());
+    let (status, told) = ended(config.spawn().unwrap());
     assert!(status.code() == Some(1) && told.contains("standard output: "), "{told}");
     let temporary = TempDir::new().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_messageweave-lb"));
-    command.arg("envoy").env_clear().env("TMPDIR", temporary.path()).env("ENVOY", "/bin/true");
-    let status = command.stdout(full()).stderr(full()).status().unwrap();
+    let mut envoy = command(temporary.path(), Path::new("/bin/true"), &[]);
+    let status = envoy.stdout(full()).stderr(full()).status().unwrap();
     assert!(status.success(), "{status}");
     until("its end", || folders(temporary.path()).is_empty()).await;
 }

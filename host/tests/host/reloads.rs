@@ -1,6 +1,8 @@
 //! What is on its way when SIGHUP replaces the configuration comes to its end, on either build, and what
 //! served it ends then.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -51,9 +53,12 @@ async fn begun(host: &Host, connections: &mut mpsc::UnboundedReceiver<Stream>) -
     (client, upstream)
 }
 
-/// A host whose variables can change.
+/// A host in front of these origins whose variables can change.
 fn setup(authority: &Authority, origins: &[&Origin]) -> Setup {
-    let setup = origin::setup(authority, origins);
+    reloadable(origin::setup(authority, origins))
+}
+
+fn reloadable(setup: Setup) -> Setup {
     let file = setup.file("variables");
     std::fs::write(&file, "LB_VERSION=0").unwrap();
     setup.flag("--env-file", file)
@@ -242,4 +247,31 @@ async fn a_file_that_does_not_come_holds_up_neither_requests_nor_a_stop() {
         assert_eq!(host.ended().await.code(), Some(0));
         assert!(!host.stderr().contains("reloaded"), "{}", host.stderr());
     }
+}
+
+#[tokio::test]
+async fn sighup_with_every_instance_made_costs_no_request_its_answer() {
+    const INSTANCES: usize = 24;
+    let host = reloadable(Setup::new()).flag("--max-instances", INSTANCES.to_string()).start();
+    let done = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..2 * INSTANCES)
+        .map(|_| {
+            let (address, done) = (host.address, Arc::clone(&done));
+            tokio::spawn(async move {
+                let mut client = client::plain(address).await;
+                while !done.load(Ordering::SeqCst) {
+                    client.send(client::request_kept_alive("/")).await;
+                    assert_eq!(client.answer().await.status, 308);
+                }
+            })
+        })
+        .collect();
+    for times in 1..=20 {
+        reconfigure(&host, times).await;
+    }
+    done.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(!host.stderr().contains("the component failed"), "{}", host.stderr());
 }

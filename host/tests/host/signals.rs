@@ -3,7 +3,6 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -223,36 +222,4 @@ async fn answers_that_wait_for_their_readers_arrive_whole_after_the_first_signal
         assert_eq!(client.last_answer().await.body.len(), length);
     }
     assert_eq!(host.ended().await.code(), Some(0));
-}
-
-#[tokio::test]
-async fn sighup_with_every_instance_made_costs_no_request_its_answer() {
-    const INSTANCES: usize = 24;
-    let setup = Setup::new().flag("--max-instances", INSTANCES.to_string());
-    let file = setup.file("lb.env");
-    fs::write(&file, "LB_VERSION=one\n").unwrap();
-    let host = setup.flag("--env-file", &file).start();
-    let done = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..2 * INSTANCES)
-        .map(|_| {
-            let (address, done) = (host.address, Arc::clone(&done));
-            tokio::spawn(async move {
-                let mut client = client::plain(address).await;
-                while !done.load(Ordering::SeqCst) {
-                    client.send(client::request_kept_alive("/")).await;
-                    assert_eq!(client.answer().await.status, 308);
-                }
-            })
-        })
-        .collect();
-    for times in 1..=20 {
-        fs::write(&file, format!("LB_VERSION={times}")).unwrap();
-        host.signal(Signal::HUP);
-        host.says("messageweave-lb: reloaded", times).await;
-    }
-    done.store(true, Ordering::SeqCst);
-    for client in clients {
-        client.await.unwrap();
-    }
-    assert!(!host.stderr().contains("the component failed"), "{}", host.stderr());
 }

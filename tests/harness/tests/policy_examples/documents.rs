@@ -1,5 +1,12 @@
 //! Documents that the parser takes, and documents that it refuses, each with the place of its fault.
 
+/// A document with this limit.
+macro_rules! limit {
+    ($fields:literal) => {
+        concat!(r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"#, $fields, "}}}")
+    };
+}
+
 /// Who refuses a bad document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
@@ -112,69 +119,33 @@ pub(crate) const BAD: &[(&str, &str, By)] = &[
         ".limits[0]",
         By::Both,
     ),
+    (limit!(r#""limit":1,"window_s":1"#), ".limits.x.key", By::Both),
+    (limit!(r#""key":"peer","limit":1,"window_s":1"#), ".limits.x.key", By::Both),
+    (limit!(r#""key":"ip","window_s":1"#), ".limits.x.limit", By::Both),
+    (limit!(r#""key":"ip","limit":1"#), ".limits.x.window_s", By::Both),
+    (limit!(r#""key":"ip","limit":0,"window_s":1"#), ".limits.x.limit", By::Both),
+    (limit!(r#""key":"ip","limit":1,"window_s":0"#), ".limits.x.window_s", By::Both),
+    (limit!(r#""key":"ip","limit":1,"window_s":1,"user_header":"a b""#), ".limits.x.user_header", By::Both),
+    (limit!(r#""key":"ip","limit":1,"window_s":1,"user_header":"Host""#), ".limits.x.user_header", By::Both),
     (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"limit":1,"window_s":1}}}"#,
-        ".limits.x.key",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"peer","limit":1,"window_s":1}}}"#,
-        ".limits.x.key",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","window_s":1}}}"#,
-        ".limits.x.limit",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1}}}"#,
-        ".limits.x.window_s",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":0,"window_s":1}}}"#,
-        ".limits.x.limit",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":0}}}"#,
-        ".limits.x.window_s",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"user_header":"a b"}}}"#,
-        ".limits.x.user_header",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"user_header":"Host"}}}"#,
-        ".limits.x.user_header",
-        By::Both,
-    ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{"header":"TE"}}}}"#,
+        limit!(r#""key":"ip","limit":1,"window_s":1,"client_address":{"header":"TE"}"#),
         ".limits.x.client_address.header",
         By::Both,
     ),
     (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{}}}}"#,
+        limit!(r#""key":"ip","limit":1,"window_s":1,"client_address":{}"#),
         ".limits.x.client_address",
         By::Both,
     ),
     (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{"header":"a","forwarded_for_hops":1}}}}"#,
+        limit!(r#""key":"ip","limit":1,"window_s":1,"client_address":{"header":"a","forwarded_for_hops":1}"#),
         ".limits.x.client_address",
         By::Both,
     ),
     (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"client_address":{"forwarded_for_hops":0}}}}"#,
+        limit!(r#""key":"ip","limit":1,"window_s":1,"client_address":{"forwarded_for_hops":0}"#),
         ".limits.x.client_address.forwarded_for_hops",
         By::Both,
     ),
-    (
-        r#"{"version":1,"routes":[{"path":"/","methods":["GET"]}],"limits":{"x":{"key":"ip","limit":1,"window_s":1,"code":""}}}"#,
-        ".limits.x.code",
-        By::Both,
-    ),
+    (limit!(r#""key":"ip","limit":1,"window_s":1,"code":"""#), ".limits.x.code", By::Both),
 ];
