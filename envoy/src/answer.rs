@@ -4,29 +4,16 @@
 use crate::attempts;
 use crate::cluster::start_of;
 use crate::environment::settings;
-use crate::hop::Chain;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
+use crate::streams::Passed;
 use crate::wiring::{ANSWERED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD};
 use messageweave_lb::policy::event::{Attempt, Event};
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};
 use messageweave_lb::policy::redirect::MAX_HOPS;
 use messageweave_lb::policy::reply::Reply;
-use messageweave_lb::policy::routes::Target;
 use proxy_wasm::types::{Action, Status};
-
-/// What was decided about a request when it came.
-pub(crate) enum Passed {
-    /// Nothing is decided yet.
-    No,
-    /// The filter answered itself, with this type of content.
-    Replied(Vec<u8>),
-    /// It went to the router.
-    Planned { target: Target, attempts: u32 },
-    /// It is a redirect hop.
-    Redirected(Chain),
-}
 
 /// Judges the head of a response.
 pub(crate) fn judge(passed: &Passed) -> Result<Action, Status> {

@@ -1,20 +1,41 @@
-//! Where Envoy enters the module for the head of an answer.
+//! Where Envoy enters the module. The build exports these functions in place of the SDK's of the same callbacks.
 //!
-//! The VM behind the router is entered for nothing else: it has no contexts, because to make and to
-//! delete one for each try would cost every request two calls, and only redirects need any. Everywhere
-//! else the call is for a context of the SDK. The build exports this function in place of the SDK's.
-#![allow(unsafe_code, reason = "an export, and the SDK's own that it stands in for")]
+//! Envoy announces no stream here and buries none: two calls that every request would pay for, while of most
+//! there is nothing to remember (see [`streams`]). So the plugin's own context, on which the clock, callouts and
+//! the log call, is made with its configuration.
+#![allow(unsafe_code, reason = "exports, and the SDK's own that they stand in for")]
 
-use crate::{plugin, redirects};
+use crate::{redirects, streams};
 
 unsafe extern "C" {
-    safe fn proxy_on_response_headers(context: u32, fields: usize, whole: bool) -> u32;
+    safe fn proxy_on_context_create(context: u32, root: u32);
+    safe fn proxy_on_configure(root: u32, size: usize) -> bool;
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn enter_response_headers(context: u32, fields: usize, whole: bool) -> u32 {
-    if plugin::has_contexts() {
-        return proxy_on_response_headers(context, fields, whole);
-    }
-    redirects::judge() as u32
+extern "C" fn enter_configure(root: u32, size: usize) -> bool {
+    proxy_on_context_create(root, 0);
+    proxy_on_configure(root, size)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn enter_request_headers(stream: u32, _: usize, whole: bool) -> u32 {
+    streams::request_headers(stream, whole) as u32
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn enter_request_body(stream: u32, size: usize, whole: bool) -> u32 {
+    streams::request_body(stream, size, whole) as u32
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn enter_request_trailers(stream: u32, _: usize) -> u32 {
+    streams::request_body(stream, 0, true) as u32
+}
+
+/// The VM behind the router is entered for nothing else, and never configured.
+#[unsafe(no_mangle)]
+extern "C" fn enter_response_headers(stream: u32, _: usize, _: bool) -> u32 {
+    let action = streams::response_headers(stream).unwrap_or_else(redirects::judge);
+    action as u32
 }

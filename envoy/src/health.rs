@@ -27,7 +27,6 @@ const FREE: &[u8] = b"0";
 
 /// The probes of one worker, and the streams that wait for verdicts.
 pub(crate) struct Probes {
-    root: u32,
     waiting: Vec<Waiting>,
     running: Vec<Probe>,
 }
@@ -55,8 +54,8 @@ pub(crate) fn prepare() {
 }
 
 impl Probes {
-    pub(crate) const fn new(root: u32) -> Self {
-        Self { root, waiting: Vec::new(), running: Vec::new() }
+    pub(crate) const fn new() -> Self {
+        Self { waiting: Vec::new(), running: Vec::new() }
     }
 
     /// The view, if every verdict is good for a request that came at `since`.
@@ -71,15 +70,10 @@ impl Probes {
         self.waiting.push(Waiting { stream, since, form });
     }
 
-    /// A stream has ended.
-    pub(crate) fn forget(&mut self, stream: u32) {
-        self.waiting.retain(|waiting| waiting.stream != stream);
-    }
-
     /// Answers whoever can be answered, or starts a round. Says whether to come back.
-    pub(crate) fn tick(&mut self) -> bool {
+    pub(crate) fn tick(&mut self, root: u32) -> bool {
         self.overdue();
-        self.reply_to_waiting();
+        self.reply_to_waiting(root);
         if let Some(Waiting { since, .. }) = self.waiting.first().copied()
             && self.running.is_empty()
             && take_lease()
@@ -131,7 +125,7 @@ impl Probes {
     }
 
     /// A callout has come back, with no fields when it has failed.
-    pub(crate) fn answered(&mut self, token: u32, fields: usize, body: usize) {
+    pub(crate) fn answered(&mut self, root: u32, token: u32, fields: usize, body: usize) {
         let Some(at) = self.running.iter().position(|probe| probe.token == token) else {
             return;
         };
@@ -141,7 +135,7 @@ impl Probes {
         self.perform(probe, action);
         self.release();
         if self.running.is_empty() {
-            self.reply_to_waiting();
+            self.reply_to_waiting(root);
         }
     }
 
@@ -167,7 +161,7 @@ impl Probes {
         }
     }
 
-    fn reply_to_waiting(&mut self) {
+    fn reply_to_waiting(&mut self, root: u32) {
         let look = |waiting: &Waiting| self.known(waiting.since, waiting.form);
         let views: Vec<_> = self.waiting.iter().map(look).collect();
         for (waiting, view) in std::mem::take(&mut self.waiting).into_iter().zip(views) {
@@ -181,7 +175,7 @@ impl Probes {
                 }
             }
         }
-        let _ = hostcalls::act_for(self.root);
+        let _ = hostcalls::act_for(root);
     }
 }
 

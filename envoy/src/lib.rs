@@ -48,4 +48,4 @@ mod plugin;
 #[cfg(target_family = "wasm")]
 mod redirects;
 #[cfg(target_family = "wasm")]
-mod upload;
+mod streams;

@@ -1,69 +1,97 @@
-//! The root context: one per plugin and worker. It reads the plugin's configuration and makes the
-//! contexts of its role.
+//! The root context: one per plugin and worker. It reads the plugin's configuration, and the clock, callouts and
+//! the log call on it.
 
-use crate::admission::Stream;
 use crate::attempts;
 use crate::environment::{settings, variable};
 use crate::health::Probes;
 use crate::hostcalls;
-use crate::upload::{self, Uploads};
+use crate::streams::{self, Streams};
 use crate::wiring::{Plugin, Role};
 use messageweave_lb::policy::time::Millis;
-use proxy_wasm::traits::{Context, HttpContext, RootContext};
-use proxy_wasm::types::ContextType;
-use std::cell::{Cell, RefCell};
+use proxy_wasm::traits::{Context, RootContext};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 proxy_wasm::main! {{
-    proxy_wasm::set_root_context(|id| Box::new(Root::new(id)));
+    proxy_wasm::set_root_context(|id| Box::new(Root { id, role: Role::Admission }));
 }}
 
 thread_local! {
-    static HAS_CONTEXTS: Cell<bool> = const { Cell::new(false) };
+    static HERE: OnceCell<Rc<Shared>> = const { OnceCell::new() };
 }
 
 struct Root {
     id: u32,
     role: Role,
-    shared: Rc<Shared>,
 }
 
-/// What the streams of a plugin share within one worker.
+/// What the streams of one worker share, also those of a plugin that was replaced and still ends its streams.
 pub(crate) struct Shared {
-    /// Whether what was rendered is what the variables say.
-    pub(crate) matches: bool,
-    pub(crate) uploads: RefCell<Uploads>,
+    pub(crate) streams: RefCell<Streams>,
     pub(crate) probes: RefCell<Probes>,
-    /// The plugin's own context, which the clock calls.
-    root: u32,
+    /// Whether what was rendered is what the variables say.
+    matches: Cell<bool>,
+    /// The newest plugin's own context, which the clock calls.
+    root: Cell<u32>,
     /// How often it does; zero: not at all.
     ticking: Cell<Millis>,
 }
 
 impl Shared {
-    /// Sees to it that the plugin is called again soon.
-    pub(crate) fn wake(&self, period: Millis) {
-        if self.ticking.get().is_zero() || self.ticking.get() > period {
-            self.tick_every(period);
+    fn new() -> Self {
+        Self {
+            streams: RefCell::new(Streams::new()),
+            probes: RefCell::new(Probes::new()),
+            matches: Cell::default(),
+            root: Cell::default(),
+            ticking: Cell::default(),
         }
+    }
+
+    pub(crate) fn matches(&self) -> bool {
+        self.matches.get()
+    }
+
+    /// Sees to it, in a call for that stream, that the plugin is called again soon. Says whether nobody else had.
+    pub(crate) fn wake(&self, stream: u32, period: Millis) -> bool {
+        let before = self.ticking.get();
+        if before.is_zero() || before > period {
+            // The stream may have come to a plugin that has been replaced.
+            let _ = hostcalls::act_for(self.root.get());
+            self.tick_every(period);
+            let _ = hostcalls::act_for(stream);
+        }
+        before.is_zero()
     }
 
     fn tick_every(&self, period: Millis) {
         self.ticking.set(period);
         let _ = hostcalls::tick_every(period);
     }
-}
 
-/// Whether Envoy makes contexts in this VM.
-pub(crate) fn has_contexts() -> bool {
-    HAS_CONTEXTS.get()
-}
-
-impl Root {
-    fn new(id: u32) -> Self {
-        HAS_CONTEXTS.set(true);
-        Self { id, role: Role::Admission, shared: Rc::new(Shared::new(id, true)) }
+    /// A plugin has come, perhaps in place of another, whose clock goes with it.
+    fn is_served_by(&self, root: u32, matches: bool) {
+        self.root.set(root);
+        self.matches.set(matches);
+        if !self.ticking.get().is_zero() {
+            self.tick_every(self.ticking.get());
+        }
     }
+
+    fn tick(&self, root: u32) {
+        let uploading = self.streams.borrow_mut().tick(root);
+        let waiting = self.probes.borrow_mut().tick(root);
+        match (uploading, waiting) {
+            (_, true) => {}
+            (true, false) => self.tick_every(streams::period(settings())),
+            (false, false) => self.tick_every(Millis::ZERO),
+        }
+    }
+}
+
+/// What the streams of this worker share. Nothing in the VM behind the router, which is never configured.
+pub(crate) fn here() -> Option<Rc<Shared>> {
+    HERE.with(|here| here.get().cloned())
 }
 
 /// What `check` says of the configuration, once in the life of an Envoy.
@@ -80,21 +108,11 @@ fn report(mismatch: Option<&str>) {
     }
 }
 
-impl Shared {
-    fn new(root: u32, matches: bool) -> Self {
-        Self {
-            matches,
-            uploads: RefCell::default(),
-            probes: RefCell::new(Probes::new(root)),
-            root,
-            ticking: Cell::default(),
-        }
-    }
-}
-
 impl Context for Root {
     fn on_http_call_response(&mut self, token: u32, fields: usize, body: usize, _trailers: usize) {
-        self.shared.probes.borrow_mut().answered(token, fields, body);
+        if let Some(shared) = here() {
+            shared.probes.borrow_mut().answered(self.id, token, fields, body);
+        }
     }
 }
 
@@ -108,8 +126,9 @@ impl RootContext for Root {
         let settings = settings();
         let mismatch = plugin.mismatch(settings, variable);
         self.role = plugin.role;
-        self.shared = Rc::new(Shared::new(self.id, mismatch.is_none()));
         if plugin.role == Role::Admission {
+            let shared = HERE.with(|here| Rc::clone(here.get_or_init(|| Rc::new(Shared::new()))));
+            shared.is_served_by(self.id, mismatch.is_none());
             report(mismatch);
             crate::hop::declare();
             crate::limits::declare();
@@ -119,12 +138,8 @@ impl RootContext for Root {
     }
 
     fn on_tick(&mut self) {
-        let uploading = self.shared.uploads.borrow_mut().tick(self.shared.root);
-        let waiting = self.shared.probes.borrow_mut().tick();
-        match (uploading, waiting) {
-            (_, true) => {}
-            (true, false) => self.shared.tick_every(upload::period(settings())),
-            (false, false) => self.shared.tick_every(Millis::ZERO),
+        if let Some(shared) = here() {
+            shared.tick(self.id);
         }
     }
 
@@ -132,13 +147,5 @@ impl RootContext for Root {
         if self.role == Role::Attempts {
             attempts::log();
         }
-    }
-
-    fn create_http_context(&self, id: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(Stream::new(id, self.shared.clone())))
-    }
-
-    fn get_type(&self) -> Option<ContextType> {
-        Some(ContextType::HttpContext)
     }
 }

@@ -177,10 +177,7 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
 fn capabilities(role: Role) -> Value {
     let callbacks: &[&str] = match role {
         Role::Admission => &[
-            "proxy_on_context_create",
-            "proxy_on_vm_start",
             "proxy_on_configure",
-            "proxy_on_delete",
             "proxy_on_request_headers",
             "proxy_on_request_body",
             "proxy_on_request_trailers",
@@ -188,9 +185,8 @@ fn capabilities(role: Role) -> Value {
             "proxy_on_tick",
             "proxy_on_http_call_response",
         ],
-        // No contexts, so that a try that is not redirected costs no call.
         Role::Redirects => &["proxy_on_response_headers"],
-        Role::Attempts => &["proxy_on_context_create", "proxy_on_configure", "proxy_on_log"],
+        Role::Attempts => &["proxy_on_configure", "proxy_on_log"],
     };
     let all = [callbacks, &HOSTCALLS].concat();
     all.into_iter().map(|name| (name.to_owned(), json!({}))).collect::<Map<_, _>>().into()

@@ -6,12 +6,13 @@
     reason = "the helpers of tests are tests"
 )]
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use messageweave_lb_harness::driver::{filter, trapping_filter};
-use messageweave_lb_harness::envoy::{Envoy, free, origin, render, without_tls};
+use messageweave_lb_harness::envoy::{Envoy, each, free, origin, render, without_tls};
 use messageweave_lb_harness::load::answers;
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ const LARGEST_MODULE: u64 = 400_000;
 /// What a warm Envoy may still grow by, in KiB: caches of allocators and of the JIT.
 const GROWTH: u64 = 12 * 1024;
 const PUSHES: usize = 50;
+const LISTENERS: &str = "listeners.json";
 const REQUEST: &str = "GET /ready HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\n\r\n";
 
 #[test]
@@ -54,19 +56,8 @@ fn a_trap_costs_one_request() {
 
 #[test]
 fn ten_thousand_requests_and_fifty_configurations_leave_memory_flat() {
-    let (address, folder) = (free().unwrap(), folder("memory"));
-    let mut bootstrap = bootstrap(address, &filter());
-    let listener = bootstrap["static_resources"]["listeners"][0].take();
-    bootstrap["static_resources"].as_object_mut().unwrap().remove("listeners");
-    let file = folder.join("listeners.json");
-    bootstrap["node"] = json!({ "id": "test", "cluster": "test" });
-    bootstrap["dynamic_resources"] = json!({ "lds_config": {
-        "path_config_source": { "path": file, "watched_directory": { "path": folder } },
-        "resource_api_version": "V3",
-    } });
-    std::fs::create_dir_all(&folder).unwrap();
-    push(&folder, &file, &listener, 0);
-    let envoy = Envoy::start(&folder, &bootstrap, &["--concurrency", "2"]).unwrap();
+    let address = free().unwrap();
+    let (envoy, listener) = pushed(&folder("memory"), bootstrap(address, &filter()), &["--concurrency", "2"]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let refused = REQUEST.replace("/ready", "/nope");
     let many = |count: usize| {
@@ -82,9 +73,9 @@ fn ten_thousand_requests_and_fifty_configurations_leave_memory_flat() {
     let after = envoy.resident();
     assert!(after < warm + GROWTH, "requests: {warm} KiB, then {after} KiB");
     // Warm for configurations too: the first few make what later ones use again.
-    (1..=10).for_each(|number| apply(&envoy, &folder, &file, &listener, number));
+    (1..=10).for_each(|number| apply(&envoy, &listener, number));
     let warm = envoy.resident();
-    (11..=10 + PUSHES).for_each(|number| apply(&envoy, &folder, &file, &listener, number));
+    (11..=10 + PUSHES).for_each(|number| apply(&envoy, &listener, number));
     let after = envoy.resident();
     let modified: u64 = envoy.stats("listener_manager.listener_modified").values().sum();
     assert!(modified >= PUSHES as u64, "only {modified} configurations differed");
@@ -130,11 +121,87 @@ fn forty_views_over_four_workers_cost_one_probe_per_origin_and_period() {
     }
 }
 
+#[test]
+fn a_plugin_that_is_replaced_leaves_no_stream_alone() {
+    let (address, patient) = (free().unwrap(), patient_origin());
+    let variables = [
+        ("BACKEND_ORIGINS_JSON", r#"["https://a.example"]"#),
+        ("LB_TRUST_FORWARDED_PROTO", "1"),
+        ("LB_REQUEST_TIMEOUT_MS", "2000"),
+    ];
+    let (listen, resolve) = (address.to_string(), format!("a.example:443={patient}"));
+    let mut bootstrap = render(&["--listen", &listen, "--resolve", &resolve], &variables).unwrap();
+    without_tls(&mut bootstrap);
+    let (envoy, mut listener) = pushed(&folder("replaced"), bootstrap, &["--concurrency", "1"]);
+    let head = "POST /webhook/tg HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\ncontent-length: 6\r\n\r\nabc";
+    let [mut sending, mut silent, mut idle] = [head, head, ""].map(|text| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    });
+    let read = |stream: &mut TcpStream| {
+        let mut answer = [0; 1024];
+        let length = stream.read(&mut answer).unwrap_or_else(|error| panic!("{error}: {}", envoy.log()));
+        String::from_utf8_lossy(&answer[..length]).into_owned()
+    };
+    // Other words of the same meaning: another plugin, in the same VM.
+    each(&mut listener, &mut |object| {
+        if let Some(Value::String(text)) =
+            object.get_mut("value").filter(|text| text.to_string().contains("role"))
+        {
+            text.push(' ');
+        }
+    });
+    apply(&envoy, &listener, 1);
+    sending.write_all(b"end").unwrap();
+    let answer = read(&mut sending);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    idle.write_all(REQUEST.replace("/ready", "/nope").as_bytes()).unwrap();
+    let answer = read(&mut idle);
+    assert!(answer.contains("route not forwarded: /nope"), "{answer}");
+    let answer = read(&mut silent);
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+/// Answers a request once it has read the last word of its body.
+fn patient_origin() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                    if buffer[..length].ends_with(b"end") {
+                        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// An Envoy whose one listener comes from a file, and that listener.
+fn pushed(folder: &Path, mut bootstrap: Value, flags: &[&str]) -> (Envoy, Value) {
+    let listener = bootstrap["static_resources"]["listeners"][0].take();
+    bootstrap["static_resources"].as_object_mut().unwrap().remove("listeners");
+    bootstrap["node"] = json!({ "id": "test", "cluster": "test" });
+    bootstrap["dynamic_resources"] = json!({ "lds_config": {
+        "path_config_source": { "path": folder.join(LISTENERS), "watched_directory": { "path": folder } },
+        "resource_api_version": "V3",
+    } });
+    std::fs::create_dir_all(folder).unwrap();
+    push(folder, &listener, 0);
+    (Envoy::start(folder, &bootstrap, flags).unwrap(), listener)
+}
+
 /// Pushes a configuration and waits until Envoy has taken it.
-fn apply(envoy: &Envoy, folder: &Path, file: &Path, listener: &Value, number: usize) {
+fn apply(envoy: &Envoy, listener: &Value, number: usize) {
     let taken = || envoy.stats("listener_manager.lds.update_success").values().sum::<u64>();
     let before = taken();
-    push(folder, file, listener, number);
+    push(&envoy.folder, listener, number);
     for _ in 0..500 {
         if taken() > before {
             return;
@@ -145,14 +212,14 @@ fn apply(envoy: &Envoy, folder: &Path, file: &Path, listener: &Value, number: us
 }
 
 /// Envoy watches for a file that is moved into place.
-fn push(folder: &Path, file: &Path, listener: &Value, number: usize) {
+fn push(folder: &Path, listener: &Value, number: usize) {
     let mut listener = listener.clone();
     listener["@type"] = json!("type.googleapis.com/envoy.config.listener.v3.Listener");
     listener["traffic_direction"] = json!(if number.is_multiple_of(2) { "INBOUND" } else { "UNSPECIFIED" });
     let text = json!({ "version_info": number.to_string(), "resources": [listener] }).to_string();
     let partial = folder.join("listeners.part");
     std::fs::write(&partial, text).unwrap();
-    std::fs::rename(partial, file).unwrap();
+    std::fs::rename(partial, folder.join(LISTENERS)).unwrap();
 }
 
 fn bootstrap(address: SocketAddr, filter: &Path) -> Value {
