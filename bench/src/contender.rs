@@ -24,8 +24,10 @@ use crate::work::Work;
 pub enum Contender {
     /// The 0.2 component in our host.
     Component,
-    /// The 0.3 component in our host.
+    /// The 0.3 component in our host, with an instance per core.
     Service,
+    /// The same with one instance, and so one thread: the default, whose state is the process's.
+    Alone,
     /// The filter in Envoy.
     Filter,
     /// The same Envoy, with the same routes and no WebAssembly.
@@ -41,8 +43,8 @@ const START: Duration = Duration::from_secs(60);
 
 impl Contender {
     /// All of them, in the order of the tables.
-    pub const ALL: [Self; 6] =
-        [Self::Component, Self::Service, Self::Filter, Self::Envoy, Self::Nginx, Self::Workerd];
+    pub const ALL: [Self; 7] =
+        [Self::Component, Self::Service, Self::Alone, Self::Filter, Self::Envoy, Self::Nginx, Self::Workerd];
 
     /// The name in the tables.
     #[must_use]
@@ -50,6 +52,7 @@ impl Contender {
         match self {
             Self::Component => "our host, 0.2",
             Self::Service => "our host, 0.3",
+            Self::Alone => "our host, 0.3, one instance",
             Self::Filter => "Envoy, our filter",
             Self::Envoy => "Envoy, no wasm",
             Self::Nginx => "nginx",
@@ -61,7 +64,7 @@ impl Contender {
     #[must_use]
     pub fn missing(self) -> Vec<PathBuf> {
         let needed = match self {
-            Self::Component | Self::Service => ours::files(self),
+            Self::Component | Self::Service | Self::Alone => ours::files(self),
             Self::Filter | Self::Envoy => envoy::files(),
             Self::Nginx => vec![nginx::binary()],
             Self::Workerd => vec![workerd::binary()],
@@ -79,7 +82,7 @@ impl Contender {
         let address = free().map_err(|error| error.to_string())?;
         let site = Site { origins, folder: &folder, address };
         let command = match self {
-            Self::Component | Self::Service => ours::command(self, &site),
+            Self::Component | Self::Service | Self::Alone => ours::command(self, &site),
             Self::Filter => envoy::command(&site, true)?,
             Self::Envoy => envoy::command(&site, false)?,
             Self::Nginx => nginx::command(&site)?,

@@ -24,6 +24,7 @@ pub(super) fn command(site: &Site<'_>, with_filter: bool) -> Fallible<Command> {
     let json = site.origins.json();
     let variables = [("BACKEND_ORIGINS_JSON", json.as_str()), ("LB_TRUST_FORWARDED_PROTO", "1")];
     let mut bootstrap = render(&flags, &variables)?;
+    balance(&mut bootstrap);
     if !with_filter {
         without_filter(&mut bootstrap);
         close(&mut bootstrap);
@@ -36,6 +37,14 @@ pub(super) fn command(site: &Site<'_>, with_filter: bool) -> Fallible<Command> {
         "warning",
     ]);
     Ok(command)
+}
+
+/// As many connections for each worker: else chance deals them, and decides more than the filter does.
+fn balance(bootstrap: &mut Value) {
+    let listeners = bootstrap.pointer_mut("/static_resources/listeners").and_then(Value::as_array_mut);
+    for listener in listeners.into_iter().flatten().filter_map(Value::as_object_mut) {
+        listener.insert("connection_balance_config".to_owned(), json!({ "exact_balance": {} }));
+    }
 }
 
 /// The safelist in Envoy's own words: the route for everything becomes one for each path, and the rest

@@ -6,10 +6,11 @@ use std::process::Command;
 use messageweave_lb_harness::driver::{World, host_binary};
 
 use super::{Contender, Site};
+use crate::machine;
 
 fn component(contender: Contender) -> PathBuf {
     match contender {
-        Contender::Service => World::Service.file(),
+        Contender::Service | Contender::Alone => World::Service.file(),
         _ => World::Proxy.file(),
     }
 }
@@ -30,5 +31,8 @@ pub(super) fn command(contender: Contender, site: &Site<'_>) -> Command {
     command.args(site.resolves());
     command.arg("--env").arg(format!("BACKEND_ORIGINS_JSON={}", site.origins.json()));
     command.args(["--env", "LB_TRUST_FORWARDED_PROTO=1"]);
+    if contender == Contender::Service {
+        command.arg("--instances").arg(machine::cores().to_string());
+    }
     command
 }

@@ -1,5 +1,5 @@
 //! What the filter costs: calls between Envoy and the module, counted; and the filter beside the same
-//! Envoy with the same routes and no WebAssembly. The latter takes a minute and wants an idle machine,
+//! Envoy with the same routes and no WebAssembly. The latter takes more than a minute and wants an idle machine,
 //! so only `make bench` runs it.
 #![allow(
     clippy::unwrap_used,
@@ -16,8 +16,8 @@ use messageweave_lb_harness::envoy::{Envoy, free, render, without_filter, withou
 use messageweave_lb_harness::load::{answers, load};
 use serde_json::Value;
 
-const ROUNDS: usize = 5;
-const ROUND: Duration = Duration::from_secs(3);
+const ROUNDS: usize = 9;
+const ROUND: Duration = Duration::from_secs(2);
 const CONNECTIONS: usize = 16;
 /// What the filter may cost: requests per second as a share of those without it.
 const LEAST: [(&str, f64); 2] = [("/ready", 0.80), ("/", 0.85)];
