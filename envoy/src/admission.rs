@@ -50,7 +50,7 @@ pub(crate) fn decide(stream: &mut Stream, shared: &Shared, whole: bool) -> Resul
     match decision {
         Decision::Reply(reply) => stream.refuse(&reply),
         Decision::Health(form) => stream.show_health(shared, form),
-        Decision::Forward(plan) if !shared.matches() => {
+        Decision::Forward(plan) if !shared.matches(stream.id) => {
             refuse(&Reply::misconfigured().with_usage(plan.usage))
         }
         Decision::Forward(plan) => stream.forward(*plan, &count, whole),

@@ -27,6 +27,8 @@ const FREE: &[u8] = b"0";
 
 /// The probes of one worker, and the streams that wait for verdicts.
 pub(crate) struct Probes {
+    /// The plugin that is called now.
+    root: u32,
     waiting: Vec<Waiting>,
     running: Vec<Probe>,
 }
@@ -41,6 +43,8 @@ struct Waiting {
 
 struct Probe {
     place: usize,
+    /// The plugin that asks: its callouts go with it.
+    root: u32,
     token: u32,
     exchange: Exchange<'static>,
     until: Millis,
@@ -55,7 +59,7 @@ pub(crate) fn prepare() {
 
 impl Probes {
     pub(crate) const fn new() -> Self {
-        Self { waiting: Vec::new(), running: Vec::new() }
+        Self { root: 0, waiting: Vec::new(), running: Vec::new() }
     }
 
     /// The view, if every verdict is good for a request that came at `since`.
@@ -72,8 +76,9 @@ impl Probes {
 
     /// Answers whoever can be answered, or starts a round. Says whether to come back.
     pub(crate) fn tick(&mut self, root: u32) -> bool {
+        self.root = root;
         self.overdue();
-        self.reply_to_waiting(root);
+        self.reply_to_waiting();
         if let Some(Waiting { since, .. }) = self.waiting.first().copied()
             && self.running.is_empty()
             && take_lease()
@@ -96,7 +101,7 @@ impl Probes {
                 Exchange::start(plan, hostcalls::now(), 0)
             });
             if let Some((exchange, action)) = started {
-                let probe = Probe { place, token: 0, exchange, until: Millis::ZERO };
+                let probe = Probe { place, root: self.root, token: 0, exchange, until: Millis::ZERO };
                 self.perform(probe, action);
             }
         }
@@ -126,6 +131,7 @@ impl Probes {
 
     /// A callout has come back, with no fields when it has failed.
     pub(crate) fn answered(&mut self, root: u32, token: u32, fields: usize, body: usize) {
+        self.root = root;
         let Some(at) = self.running.iter().position(|probe| probe.token == token) else {
             return;
         };
@@ -135,7 +141,7 @@ impl Probes {
         self.perform(probe, action);
         self.release();
         if self.running.is_empty() {
-            self.reply_to_waiting(root);
+            self.reply_to_waiting();
         }
     }
 
@@ -144,10 +150,13 @@ impl Probes {
         let now = hostcalls::now();
         let (late, running) = self.running.drain(..).partition(|probe| probe.until <= now);
         self.running = running;
-        let late: Vec<Probe> = late;
+        let mut late: Vec<Probe> = late;
         if late.is_empty() {
             return;
         }
+        // An origin is not to blame for a plugin that is gone.
+        late.retain(|probe| hostcalls::act_for(probe.root).is_ok());
+        let _ = hostcalls::act_for(self.root);
         for mut probe in late {
             let action = probe.exchange.on(Event::Elapsed, now);
             self.perform(probe, action);
@@ -161,7 +170,7 @@ impl Probes {
         }
     }
 
-    fn reply_to_waiting(&mut self, root: u32) {
+    fn reply_to_waiting(&mut self) {
         let look = |waiting: &Waiting| self.known(waiting.since, waiting.form);
         let views: Vec<_> = self.waiting.iter().map(look).collect();
         for (waiting, view) in std::mem::take(&mut self.waiting).into_iter().zip(views) {
@@ -175,7 +184,7 @@ impl Probes {
                 }
             }
         }
-        let _ = hostcalls::act_for(root);
+        let _ = hostcalls::act_for(self.root);
     }
 }
 

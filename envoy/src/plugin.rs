@@ -25,16 +25,20 @@ struct Root {
     role: Role,
 }
 
-/// What the streams of one worker share, also those of a plugin that was replaced and still ends its streams.
+/// What the streams of one VM share. Mostly its plugin is the only one: what is rendered anew has another VM. But a
+/// configuration that was edited by hand may come beside it, or in its place.
 pub(crate) struct Shared {
     pub(crate) streams: RefCell<Streams>,
     pub(crate) probes: RefCell<Probes>,
-    /// Whether what was rendered is what the variables say.
-    matches: Cell<bool>,
-    /// The newest plugin's own context, which the clock calls.
-    root: Cell<u32>,
-    /// How often it does; zero: not at all.
+    plugins: RefCell<Vec<Configured>>,
+    /// How often the clock calls a plugin that is the only one; zero: not at all.
     ticking: Cell<Millis>,
+}
+
+struct Configured {
+    root: u32,
+    /// Whether what was rendered is what the variables say.
+    matches: bool,
 }
 
 impl Shared {
@@ -42,40 +46,43 @@ impl Shared {
         Self {
             streams: RefCell::new(Streams::new()),
             probes: RefCell::new(Probes::new()),
-            matches: Cell::default(),
-            root: Cell::default(),
+            plugins: RefCell::default(),
             ticking: Cell::default(),
         }
     }
 
-    pub(crate) fn matches(&self) -> bool {
-        self.matches.get()
+    /// Whether a stream may be forwarded. Nothing tells whose it is: of several plugins one must match.
+    pub(crate) fn matches(&self, stream: u32) -> bool {
+        self.is_alone(stream);
+        self.plugins.borrow().iter().any(|plugin| plugin.matches)
     }
 
-    /// Sees to it, in a call for that stream, that the plugin is called again soon. Says whether nobody else had.
+    /// Sees to it, in a call for that stream, that the plugin is called again soon. Says whether it may have been
+    /// asleep.
     pub(crate) fn wake(&self, stream: u32, period: Millis) -> bool {
-        let before = self.ticking.get();
+        // Of several plugins each calls for streams of its own: it lives as long as they do.
+        let before = if self.is_alone(stream) { self.ticking.get() } else { Millis::ZERO };
         if before.is_zero() || before > period {
-            // The stream may have come to a plugin that has been replaced.
-            let _ = hostcalls::act_for(self.root.get());
             self.tick_every(period);
-            let _ = hostcalls::act_for(stream);
         }
         before.is_zero()
+    }
+
+    /// Whether there is one plugin alone. Those that are gone are forgotten, in a call for that stream.
+    fn is_alone(&self, stream: u32) -> bool {
+        let mut plugins = self.plugins.borrow_mut();
+        if plugins.len() == 1 {
+            return true;
+        }
+        plugins.retain(|plugin| hostcalls::act_for(plugin.root).is_ok());
+        let _ = hostcalls::act_for(stream);
+        self.ticking.set(Millis::ZERO);
+        plugins.len() == 1
     }
 
     fn tick_every(&self, period: Millis) {
         self.ticking.set(period);
         let _ = hostcalls::tick_every(period);
-    }
-
-    /// A plugin has come, perhaps in place of another, whose clock goes with it.
-    fn is_served_by(&self, root: u32, matches: bool) {
-        self.root.set(root);
-        self.matches.set(matches);
-        if !self.ticking.get().is_zero() {
-            self.tick_every(self.ticking.get());
-        }
     }
 
     fn tick(&self, root: u32) {
@@ -89,7 +96,7 @@ impl Shared {
     }
 }
 
-/// What the streams of this worker share. Nothing in the VM behind the router, which is never configured.
+/// What the streams of this VM share. Nothing in the one behind the router, which is never configured.
 pub(crate) fn here() -> Option<Rc<Shared>> {
     HERE.with(|here| here.get().cloned())
 }
@@ -128,7 +135,7 @@ impl RootContext for Root {
         self.role = plugin.role;
         if plugin.role == Role::Admission {
             let shared = HERE.with(|here| Rc::clone(here.get_or_init(|| Rc::new(Shared::new()))));
-            shared.is_served_by(self.id, mismatch.is_none());
+            shared.plugins.borrow_mut().push(Configured { root: self.id, matches: mismatch.is_none() });
             report(mismatch);
             crate::hop::declare();
             crate::limits::declare();

@@ -1,9 +1,12 @@
 //! Envoy's HTTP filters, ours and its own.
 
+use std::hash::Hasher;
+
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::settings::fingerprint;
 use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, HOPPED, Plugin, Role};
 use serde_json::{Map, Value, json};
+use siphasher::sip::SipHasher13;
 
 use super::{Rendering, type_url};
 
@@ -153,8 +156,9 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
         "name": "messageweave-lb",
         "root_id": role.name(),
         "vm_config": {
-            // A VM for each role, so that each has its own callbacks; the module is compiled once for all.
-            "vm_id": name(role),
+            // A VM for each role, so that each has its own callbacks, and for each configuration, so that one
+            // that is replaced goes with its VM; the module is compiled once for all.
+            "vm_id": format!("{}.{:016x}", name(role), identity(rendering, &configuration)),
             "runtime": "envoy.wasm.runtime.v8",
             "capability_restriction_config": { "allowed_capabilities": capabilities(role) },
             "code": { "local": Rendering::file(&rendering.filter) },
@@ -170,6 +174,18 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
         // Of one millisecond Envoy takes the half, and divides by it.
         "reload_config": { "backoff": { "base_interval": "0.002s", "max_interval": "1s" } },
     })
+}
+
+/// Stands for the plugin's configuration and all variables.
+fn identity(rendering: &Rendering, configuration: &str) -> u64 {
+    let mut hash = SipHasher13::new();
+    let variables = rendering.variables.iter().flat_map(|(name, value)| [name, value]);
+    for text in variables.chain([configuration]) {
+        hash.write(text.as_bytes());
+        // No text holds it.
+        hash.write(&[0xff]);
+    }
+    hash.finish()
 }
 
 /// What the VM of a role may do and is called for: Envoy calls what it finds, several times for each

@@ -9,7 +9,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use messageweave_lb_harness::driver::{filter, trapping_filter};
 use messageweave_lb_harness::envoy::{Envoy, each, free, origin, render, without_tls};
@@ -123,6 +123,51 @@ fn forty_views_over_four_workers_cost_one_probe_per_origin_and_period() {
 
 #[test]
 fn a_plugin_that_is_replaced_leaves_no_stream_alone() {
+    let (envoy, mut listener, address) = uploading(&folder("replaced"), "600");
+    let [mut sending, mut silent, mut idle] = [HALF, HALF, ""].map(|text| client(address, text));
+    // Other words of the same meaning: another plugin, in the same VM.
+    configured(&mut listener, &|text| format!("{text} "));
+    apply(&envoy, &listener, 1);
+    sending.write_all(b"end").unwrap();
+    assert_eq!(status(&mut sending, &envoy), "200");
+    idle.write_all(REQUEST.replace("/ready", "/nope").as_bytes()).unwrap();
+    assert_eq!(status(&mut idle, &envoy), "404");
+    assert_eq!(status(&mut silent, &envoy), "408");
+}
+
+#[test]
+fn a_plugin_that_is_taken_back_leaves_nothing_behind() {
+    let (envoy, listener, address) = uploading(&folder("taken-back"), "1");
+    let mut other = listener.clone();
+    configured(&mut other, &|text| text.replace("a.example", "b.example"));
+    apply(&envoy, &other, 1);
+    apply(&envoy, &listener, 0);
+    let whole = || client(address, &(HALF.to_owned() + "end"));
+    assert_eq!(status(&mut whole(), &envoy), "200");
+    // A clock runs while the one that was taken back goes with its listener.
+    let mut sending = client(address, HALF);
+    std::thread::sleep(Duration::from_millis(500));
+    let draining = || envoy.stats("listener_manager.total_listeners_draining").values().sum::<u64>();
+    while draining() > 0 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    sending.write_all(b"end").unwrap();
+    assert_eq!(status(&mut sending, &envoy), "200");
+    let begun = Instant::now();
+    assert_eq!(status(&mut client(address, HALF), &envoy), "408");
+    // Envoy's own clock would end it later, in other words.
+    assert!(begun.elapsed() < TIMEOUT * 2, "{:?}", begun.elapsed());
+    assert_eq!(status(&mut whole(), &envoy), "200");
+}
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// An upload without its end.
+const HALF: &str = "POST /webhook/tg HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\n\
+    content-length: 6\r\n\r\nabc";
+
+/// An Envoy whose listener can be replaced and then drains for so many seconds, in front of an origin that
+/// waits for the end of an upload.
+fn uploading(folder: &Path, drain: &str) -> (Envoy, Value, SocketAddr) {
     let (address, patient) = (free().unwrap(), patient_origin());
     let variables = [
         ("BACKEND_ORIGINS_JSON", r#"["https://a.example"]"#),
@@ -132,36 +177,33 @@ fn a_plugin_that_is_replaced_leaves_no_stream_alone() {
     let (listen, resolve) = (address.to_string(), format!("a.example:443={patient}"));
     let mut bootstrap = render(&["--listen", &listen, "--resolve", &resolve], &variables).unwrap();
     without_tls(&mut bootstrap);
-    let (envoy, mut listener) = pushed(&folder("replaced"), bootstrap, &["--concurrency", "1"]);
-    let head = "POST /webhook/tg HTTP/1.1\r\nhost: lb.example\r\nx-forwarded-proto: https\r\ncontent-length: 6\r\n\r\nabc";
-    let [mut sending, mut silent, mut idle] = [head, head, ""].map(|text| {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        stream.write_all(text.as_bytes()).unwrap();
-        stream
-    });
-    let read = |stream: &mut TcpStream| {
-        let mut answer = [0; 1024];
-        let length = stream.read(&mut answer).unwrap_or_else(|error| panic!("{error}: {}", envoy.log()));
-        String::from_utf8_lossy(&answer[..length]).into_owned()
-    };
-    // Other words of the same meaning: another plugin, in the same VM.
-    each(&mut listener, &mut |object| {
+    let flags = ["--concurrency", "1", "--drain-time-s", drain];
+    let (envoy, listener) = pushed(folder, bootstrap, &flags);
+    (envoy, listener, address)
+}
+
+fn client(address: SocketAddr, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
+    stream
+}
+
+fn status(stream: &mut TcpStream, envoy: &Envoy) -> String {
+    let mut answer = [0; 1024];
+    let length = stream.read(&mut answer).unwrap_or_else(|error| panic!("{error}: {}", envoy.log()));
+    String::from_utf8_lossy(&answer[..length]).split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+/// Changes the plugins' own configuration.
+fn configured(listener: &mut Value, change: &impl Fn(&str) -> String) {
+    each(listener, &mut |object| {
         if let Some(Value::String(text)) =
             object.get_mut("value").filter(|text| text.to_string().contains("role"))
         {
-            text.push(' ');
+            *text = change(text);
         }
     });
-    apply(&envoy, &listener, 1);
-    sending.write_all(b"end").unwrap();
-    let answer = read(&mut sending);
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    idle.write_all(REQUEST.replace("/ready", "/nope").as_bytes()).unwrap();
-    let answer = read(&mut idle);
-    assert!(answer.contains("route not forwarded: /nope"), "{answer}");
-    let answer = read(&mut silent);
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
 /// Answers a request once it has read the last word of its body.
