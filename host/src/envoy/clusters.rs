@@ -103,15 +103,16 @@ fn aggregate(rendering: &Rendering, name: String, members: Vec<String>, names_ba
     // Answers pass from the last to the first.
     let http_filters = [
         filters::wasm(rendering, Role::Redirects),
-        filters::on_redirects(filters::mutation(json!({
-            "response_mutations": [filters::remove(HOP_FIELD), filters::remove(HIDDEN_LOCATION), asked],
-        }))),
-        // An origin's word on what only this Envoy may say ends here, and so do trailers.
+        // An origin's word on what only this Envoy may say ends here, and so do trailers. Redirects alone ask what
+        // was asked for, but to tell them apart would cost more than to say it on all answers.
         filters::mutation(json!({
             "response_mutations": [
                 filters::remove(ANSWERED_FIELD),
                 filters::remove(RATE_LIMITED_FIELD),
+                filters::remove(HOP_FIELD),
+                filters::remove(HIDDEN_LOCATION),
                 names,
+                asked,
             ],
             "request_trailers_mutations": [filters::remove_all()],
             "response_trailers_mutations": [filters::remove_all()],

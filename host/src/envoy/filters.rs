@@ -61,12 +61,6 @@ pub(super) fn wasm(rendering: &Rendering, role: Role) -> Value {
     skipping(extension(rendering, role), skipped)
 }
 
-/// A filter that sees redirects alone.
-pub(super) fn on_redirects(filter: Value) -> Value {
-    let skip = json!({ "action": skip() });
-    skipping(filter, json!({ "1xx": skip, "2xx": skip, "4xx": skip, "5xx": skip }))
-}
-
 /// A filter that is passed over, by classes of answers.
 fn skipping(filter: Value, by_class: Value) -> Value {
     json!({

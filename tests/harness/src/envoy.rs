@@ -166,6 +166,10 @@ pub fn without_tls(bootstrap: &mut Value) {
 pub fn without_filter(bootstrap: &mut Value) {
     each(bootstrap, &mut |object| {
         object.remove("upstream_log");
+        if let Some(Value::Array(mutations)) = object.get_mut("response_mutations") {
+            let names = ["x-lb-hop", "x-lb-location", "x-lb-asked"];
+            mutations.retain(|mutation| !names.iter().any(|name| mutation.to_string().contains(name)));
+        }
         if let Some(Value::Array(filters)) = object.get_mut("http_filters") {
             filters.retain(|filter| filter.pointer("/typed_config/extension_config").is_none());
         }
