@@ -18,10 +18,10 @@ use messageweave_lb_bench::{Fallible, machine};
 #[command(name = "messageweave-lb-bench")]
 struct Arguments {
     /// Seconds of one round.
-    #[arg(long, default_value = "2")]
+    #[arg(long, default_value = "1")]
     seconds: f64,
     /// Rounds of each contender and kind of request.
-    #[arg(long, default_value = "5")]
+    #[arg(long, default_value = "11")]
     rounds: usize,
     /// Requests before memory is read.
     #[arg(long, default_value = "100000")]

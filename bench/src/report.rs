@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::contender::Contender;
-use crate::measure::{CONNECTIONS, Round};
+use crate::measure::{CONNECTIONS, Round, median};
 use crate::work::Work;
 
 /// Everything that was measured in one run.
@@ -30,17 +30,22 @@ pub struct Speed {
     work: Work,
     contender: Contender,
     median: Round,
-    slowest: f64,
-    fastest: f64,
+    /// Answers in a second, round by round.
+    rates: Vec<f64>,
 }
 
 impl Speed {
-    /// The medians of its rounds.
+    /// Of its rounds.
     #[must_use]
     pub fn of(work: Work, contender: Contender, rounds: &[Round]) -> Self {
-        let rates = rounds.iter().map(|round| round.rate);
-        let (slowest, fastest) = (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max));
-        Self { work, contender, median: Round::median_of(rounds), slowest, fastest }
+        let rates = rounds.iter().map(|round| round.rate).collect();
+        Self { work, contender, median: Round::median_of(rounds), rates }
+    }
+
+    /// The median over the rounds of the share of another's rate in the same round: what else the machine does
+    /// meanwhile slows both down.
+    fn share_of(&self, base: &Self) -> f64 {
+        median(self.rates.iter().zip(&base.rates).map(|(rate, base)| rate / base).collect())
     }
 }
 
@@ -120,11 +125,13 @@ impl Report {
         );
         for speed in self.speeds.iter().filter(|speed| speed.work == work) {
             let Round { rate, cost, median, p99 } = speed.median;
-            let of = |base| self.rate(work, base).map(|base| rate / base);
+            let of = |base| self.find(work, base).map(|base| speed.share_of(base));
+            let slowest = speed.rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let fastest = speed.rates.iter().copied().fold(0.0, f64::max);
             table.rows.push(vec![
                 speed.contender.name().to_owned(),
                 format!("{rate:.0}"),
-                format!("{:.0} to {:.0}", speed.slowest, speed.fastest),
+                format!("{slowest:.0} to {fastest:.0}"),
                 ratio(of(Contender::Workerd)),
                 ratio(of(Contender::Nginx)),
                 format!("{cost:.0}"),
@@ -138,7 +145,8 @@ impl Report {
     fn goals(&self, memory: &[(Contender, f64)]) -> Table {
         let mut table = Table::new("Goals", &["goal", "measured", "reached"]);
         for (contender, work, base, factor) in GOALS {
-            let measured = self.rate(work, contender).zip(self.rate(work, base)).map(|(a, b)| a / b);
+            let both = self.find(work, contender).zip(self.find(work, base));
+            let measured = both.map(|(ours, base)| ours.share_of(base));
             let goal = format!("{}, {}: at least {factor} of {}", contender.name(), work.name(), base.name());
             table.goal(goal, measured, |measured| measured >= factor);
         }
@@ -153,10 +161,6 @@ impl Report {
             table.goal(goal, measured, |measured| measured < 1.0);
         }
         table
-    }
-
-    fn rate(&self, work: Work, contender: Contender) -> Option<f64> {
-        self.find(work, contender).map(|speed| speed.median.rate)
     }
 
     fn find(&self, work: Work, contender: Contender) -> Option<&Speed> {
