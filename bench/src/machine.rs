@@ -3,6 +3,8 @@
 use std::fs;
 use std::num::NonZero;
 
+use crate::process::Stat;
+
 /// How many threads run at once.
 #[must_use]
 pub fn cores() -> usize {
@@ -22,15 +24,11 @@ pub fn description() -> String {
     format!("{model}, {count} cores, {memory} GiB, Linux {release}, {}", scheduling())
 }
 
-/// The policy by which the threads of this process and of its children are scheduled (sched(7)).
+/// How this process and its children are scheduled (sched(7)).
 fn scheduling() -> &'static str {
-    /// Of the fields behind the name, which may hold anything (proc(5)).
-    const POLICY: usize = 38;
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat.rsplit_once(") ").map(|(_, fields)| fields).unwrap_or_default();
-    match fields.split(' ').nth(POLICY) {
-        Some("1") => "in real time (SCHED_FIFO)",
-        Some("0") => "ordinary scheduling",
+    match Stat::of(std::process::id()).map(|stat| stat.policy) {
+        Some(1) => "in real time (SCHED_FIFO)",
+        Some(0) => "ordinary scheduling",
         _ => "scheduling of another kind",
     }
 }

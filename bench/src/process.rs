@@ -59,19 +59,25 @@ impl Process {
     }
 }
 
-struct Stat {
+pub(crate) struct Stat {
     parent: u32,
     ticks: u64,
+    /// By which the process is scheduled (sched(7)).
+    pub(crate) policy: u64,
 }
 
 impl Stat {
     /// proc(5): behind the name, which may hold anything, stand state and parent; user and system
-    /// time are eleven and twelve fields further on than the state.
-    fn of(id: u32) -> Option<Self> {
+    /// time are eleven and twelve fields further on than the state, the policy 38.
+    pub(crate) fn of(id: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let fields: Vec<_> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-        Some(Self { parent: u32::try_from(number(1)?).ok()?, ticks: number(11)? + number(12)? })
+        Some(Self {
+            parent: u32::try_from(number(1)?).ok()?,
+            ticks: number(11)? + number(12)?,
+            policy: number(38)?,
+        })
     }
 }
 

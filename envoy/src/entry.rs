@@ -1,8 +1,7 @@
 //! Where Envoy enters the module. The build exports these functions in place of the SDK's of the same callbacks.
 //!
-//! Envoy announces no stream here and buries none: two calls that every request would pay for, while of most
-//! there is nothing to remember (see [`streams`]). So the plugin's own context, on which the clock, callouts and
-//! the log call, is made with its configuration.
+//! Envoy announces no stream here and buries none: two calls that every request would pay for (see [`streams`]). So
+//! the plugin's own context, on which the clock, callouts and the log call, is made with its configuration.
 #![allow(unsafe_code, reason = "exports, and the SDK's own that they stand in for")]
 
 use crate::{redirects, streams};

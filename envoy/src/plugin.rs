@@ -1,5 +1,5 @@
-//! The root context: one per plugin and worker. It reads the plugin's configuration, and the clock, callouts and
-//! the log call on it.
+//! The root context: one per plugin and worker. It reads the plugin's configuration, and is what the clock,
+//! callouts and the log call.
 
 use crate::attempts;
 use crate::environment::{settings, variable};

@@ -22,8 +22,8 @@ pub const ANSWERED_FIELD: &str = "x-lb-answered";
 /// Its value on a hop's answer.
 pub const HOPPED: &str = "hop";
 
-/// What a redirected try asked for, `<method> <path?query>`: Envoy adds it to the redirect, because the
-/// filter behind the router cannot ask. Clients never see it.
+/// What a try asked for, `<method> <path?query>`: Envoy adds it to each answer, because the filter behind the
+/// router cannot ask when it is a redirect. Clients never see it.
 pub const ASKED_FIELD: &str = "x-lb-asked";
 
 /// A redirect that the policy passes on travels so through the router, which would follow it.
