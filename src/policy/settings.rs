@@ -63,10 +63,15 @@ const RENDERED_FROM: [&str; 8] = [
 /// Tells whether what was rendered is still what the variables say: it is the same for the same texts.
 #[must_use]
 pub fn fingerprint(mut var: impl FnMut(&str) -> Option<String>) -> u64 {
+    digest(RENDERED_FROM.iter().map(|name| var(name).unwrap_or_default().trim().to_owned()))
+}
+
+/// Stands for texts in their order.
+#[must_use]
+pub fn digest(texts: impl IntoIterator<Item = impl AsRef<str>>) -> u64 {
     let mut hash = SipHasher13::new();
-    for name in RENDERED_FROM {
-        let text = var(name).unwrap_or_default();
-        hash.write(text.trim().as_bytes());
+    for text in texts {
+        hash.write(text.as_ref().as_bytes());
         // No text holds it.
         hash.write(&[0xff]);
     }

@@ -1,12 +1,9 @@
 //! Envoy's HTTP filters, ours and its own.
 
-use std::hash::Hasher;
-
 use messageweave_lb::policy::origin::Origin;
-use messageweave_lb::policy::settings::fingerprint;
+use messageweave_lb::policy::settings::{digest, fingerprint};
 use messageweave_lb_envoy::wiring::{ANSWERED_FIELD, HOPPED, Plugin, Role};
 use serde_json::{Map, Value, json};
-use siphasher::sip::SipHasher13;
 
 use super::{Rendering, type_url};
 
@@ -172,14 +169,7 @@ fn plugin(rendering: &Rendering, role: Role) -> Value {
 
 /// Stands for the plugin's configuration and all variables.
 fn identity(rendering: &Rendering, configuration: &str) -> u64 {
-    let mut hash = SipHasher13::new();
-    let variables = rendering.variables.iter().flat_map(|(name, value)| [name, value]);
-    for text in variables.chain([configuration]) {
-        hash.write(text.as_bytes());
-        // No text holds it.
-        hash.write(&[0xff]);
-    }
-    hash.finish()
+    digest(rendering.variables.iter().flat_map(|(name, value)| [name, value]).chain([configuration]))
 }
 
 /// What the VM of a role may do and is called for: Envoy calls what it finds, several times for each
