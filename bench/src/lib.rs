@@ -14,6 +14,7 @@ pub mod measure;
 pub mod origins;
 pub mod process;
 pub mod report;
+pub mod rounds;
 pub mod work;
 
 /// What went wrong, in words.

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use messageweave_lb_bench::contender::{Contender, Running};
+use messageweave_lb_bench::contender::Contender;
 use messageweave_lb_bench::measure::{ceiling, median, requests, round};
 use messageweave_lb_bench::origins::Origins;
 use messageweave_lb_bench::report::{Report, Speed};
+use messageweave_lb_bench::rounds::Turns;
 use messageweave_lb_bench::work::Work;
 use messageweave_lb_bench::{Fallible, machine};
 
@@ -70,10 +71,19 @@ fn bench(arguments: &Arguments) -> Fallible<()> {
         report.memory.push((running.contender, running.process.resident()));
         eprint!(".");
     }
+    let mut turns = Turns::new(arguments.rounds);
     for work in Work::ALL.into_iter().filter(|work| arguments.wants(work.name())) {
-        report.speeds.extend(alternate(arguments, &running, work, span)?);
+        let rounds = turns.take(running.len(), |index| {
+            eprint!(".");
+            running
+                .get(index)
+                .map_or_else(|| Err("no such contender".to_owned()), |one| round(one, work, span))
+        })?;
+        let contenders = running.iter().map(|running| running.contender);
+        report.speeds.extend(contenders.zip(&rounds).map(|(one, rounds)| Speed::of(work, one, rounds)));
     }
     eprintln!();
+    report.turns = Some(turns);
     print!("{}", report.text());
     if !arguments.quick && arguments.only.is_empty() && arguments.work.is_empty() {
         let file = &arguments.results;
@@ -118,19 +128,4 @@ fn starts(
     }
     report.starts = contenders.iter().copied().zip(times.into_iter().map(median)).collect();
     Ok(())
-}
-
-/// One round of each in turn; the first of a round is another one every time.
-fn alternate(arguments: &Arguments, running: &[Running], work: Work, span: Duration) -> Fallible<Vec<Speed>> {
-    let mut rounds = vec![Vec::new(); running.len()];
-    for number in 0..arguments.rounds {
-        for index in (0..running.len()).map(|index| (index + number) % running.len().max(1)) {
-            if let (Some(running), Some(rounds)) = (running.get(index), rounds.get_mut(index)) {
-                rounds.push(round(running, work, span)?);
-                eprint!(".");
-            }
-        }
-    }
-    let contenders = running.iter().map(|running| running.contender);
-    Ok(contenders.zip(&rounds).map(|(contender, rounds)| Speed::of(work, contender, rounds)).collect())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::contender::Contender;
 use crate::measure::{CONNECTIONS, Round, median};
+use crate::rounds::Turns;
 use crate::work::Work;
 
 /// Everything that was measured in one run.
@@ -23,6 +24,8 @@ pub struct Report {
     pub memory: Vec<(Contender, u64)>,
     /// A row for each kind of request and contender.
     pub speeds: Vec<Speed>,
+    /// Which of their rounds count.
+    pub turns: Option<Turns>,
 }
 
 /// How fast one contender was at one kind of request.
@@ -66,7 +69,7 @@ impl Report {
     #[must_use]
     pub fn new(machine: String, rounds: usize, span: Duration, requests: u64) -> Self {
         let (missing, starts, memory, speeds) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { machine, rounds, span, requests, ceiling: 0.0, missing, starts, memory, speeds }
+        Self { machine, rounds, span, requests, ceiling: 0.0, missing, starts, memory, speeds, turns: None }
     }
 
     /// For the terminal.
@@ -91,8 +94,20 @@ impl Report {
              origin, over plain http: {ceiling:.0} requests/s.\n",
             span.as_secs_f64()
         );
+        // Writing to a string does not fail.
+        if let Some(turns) = &self.turns {
+            let (shortest, longest) = turns.near();
+            let _ = writeln!(
+                text,
+                "A cache line went from core to core and back in {} ns. Rounds in which it took over {} ns, the cores\n\
+                 being apart: {} taken again, {} counted all the same.",
+                shortest.as_nanos(),
+                longest.as_nanos(),
+                turns.aside,
+                turns.apart
+            );
+        }
         for (contender, file) in &self.missing {
-            // Writing to a string does not fail.
             let _ = writeln!(text, "Not measured: {} ({file} is missing).", contender.name());
         }
         text

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use messageweave_lb_bench::contender::Contender;
+use messageweave_lb_bench::machine::{core_distance, cores};
 use messageweave_lb_bench::measure::{ceiling, median, requests, round};
 use messageweave_lb_bench::origins::Origins;
 use messageweave_lb_bench::report::{Report, Speed};
+use messageweave_lb_bench::rounds::Turns;
 use messageweave_lb_bench::work::{SMALL, Work};
 use messageweave_lb_harness::load::{Ask, once};
 
@@ -50,7 +52,9 @@ fn both_components_do_every_kind_of_work_and_are_told_in_a_table() {
         }
         assert!(running.process.resident() > 1024);
     }
+    report.turns = Some(Turns::new(1));
     let table = report.markdown();
+    assert!(table.contains("0 taken again, 0 counted all the same"), "{table}");
     for work in Work::ALL {
         assert!(table.contains(&format!("## {}\n", work.name())), "{table}");
     }
@@ -64,4 +68,11 @@ fn both_components_do_every_kind_of_work_and_are_told_in_a_table() {
 fn the_median_is_the_middle_one() {
     assert!((median(vec![3.0, 1.0, 100.0]) - 3.0).abs() < f64::EPSILON);
     assert!((median(vec![4.0, 1.0, 2.0, 100.0]) - 3.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn the_way_from_core_to_core_is_a_matter_of_nanoseconds() {
+    let distance = core_distance();
+    assert!(distance < Duration::from_millis(1), "{distance:?}");
+    assert_eq!(distance.is_zero(), cores() < 2);
 }
