@@ -26,7 +26,7 @@ pub struct Report {
     upstream: u64,
     most_upstream: usize,
     milliseconds: Vec<u64>,
-    resident: Vec<u64>,
+    pub(super) resident: Vec<u64>,
     /// What must not be.
     pub(super) faults: Vec<String>,
 }
@@ -105,7 +105,7 @@ impl Report {
         if unplanned * 1000 > self.plan.requests * UNPLANNED {
             self.faults.push(format!("{unplanned} failures that were not planned: {:?}", self.unplanned));
         }
-        let warm = self.resident.len() * WARM / 100;
+        let warm = self.warm();
         let (before, after) = self.resident.split_at(warm);
         if let (Some(before), Some(after)) = (before.iter().max(), after.iter().max())
             && *after > before + GROWTH
@@ -119,6 +119,11 @@ impl Report {
         let (Plan { seed, requests, .. }, count) = (self.plan, self.faults.len());
         let repeat = format!("SEED={seed} REQUESTS={requests} make chaos");
         Err(format!("`{repeat}` repeats it; {count} fault(s):{told}\n{self}"))
+    }
+
+    /// Samples that are taken before it is warm: one at least, so that the shortest run compares two.
+    fn warm(&self) -> usize {
+        (self.resident.len() * WARM / 100).max(1).min(self.resident.len())
     }
 
     fn count(&self, got: Got) -> u64 {
@@ -150,7 +155,7 @@ impl fmt::Display for Report {
         let at = |share: usize| times.get((times.len() * share / 1000).min(times.len().saturating_sub(1)));
         let [median, high, most] = [500, 990, 1000].map(|share| at(share).copied().unwrap_or_default());
         writeln!(f, "  {:<32} median {median}, 99 % {high}, most {most}", "milliseconds")?;
-        let warm = self.resident.get(self.resident.len() * WARM / 100).copied().unwrap_or_default();
+        let warm = self.resident.get(self.warm()).copied().unwrap_or_default();
         let most = self.resident.iter().max().copied().unwrap_or_default();
         write!(f, "  {:<32} {warm} warm, {most} at most", "resident KiB")
     }

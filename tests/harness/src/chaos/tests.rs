@@ -1,11 +1,13 @@
 //! A judge who lets everything pass proves nothing: each rule is broken here once.
 
 use super::deed::{Deed, Fate};
+use super::report::Report;
 use super::request::Asked;
 use super::ring::Ring;
-use super::verdict::{Got, Judge, Verdict};
+use super::verdict::{Got, Judge, Unplanned, Verdict};
 use super::weather::{Kind, SITES, Weather};
-use crate::case::SeenFraming;
+use super::{BUSY, Plan, longest};
+use crate::case::{Body, SeenFraming};
 use crate::driver::World;
 use crate::evidence::{Content, Outcome, Progress, Received, Recorded};
 
@@ -32,19 +34,24 @@ fn content(asked: &Asked, most: u64) -> Content {
 }
 
 fn seen(asked: &Asked, site: usize) -> Recorded {
+    let none = Body::default();
     Recorded {
         origin: SITES[site].url.to_owned(),
         method: asked.request.method.clone(),
         target: asked.request.target.clone().into_bytes(),
         headers: Vec::new(),
         framing: SeenFraming::ContentLength,
-        body: content(asked, u64::MAX),
+        body: Content::of(asked.request.body.as_ref().unwrap_or(&none), u64::MAX),
         progress: Progress::Complete,
         abandoned: false,
     }
 }
 
 fn answer(asked: &Asked, site: usize) -> Received {
+    Received { body: content(asked, u64::MAX), ..answer_without_body(asked, site) }
+}
+
+fn answer_without_body(asked: &Asked, site: usize) -> Received {
     let line = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     Received {
         status: 200,
@@ -52,7 +59,6 @@ fn answer(asked: &Asked, site: usize) -> Received {
             line("x-chaos", format!("{}.{site}", asked.id)),
             line("x-lb-backend", SITES[site].url.to_owned()),
         ],
-        body: content(asked, u64::MAX),
         ..Received::default()
     }
 }
@@ -104,6 +110,103 @@ fn more_than_the_budget_is_a_fault() {
         records.splice(0..0, more);
     });
     assert!(many.faults.iter().any(|fault| fault.contains("4 origins")), "{:?}", many.faults);
+}
+
+/// A request that an origin answers in that way when it does not fail, and the judge's verdict on it.
+fn fated(
+    is_meant: impl Fn(&Fate) -> bool,
+    change: impl Fn(&Asked, usize) -> (Received, Vec<Recorded>),
+) -> Verdict {
+    let site = echoed().1;
+    let fate = |asked: &Asked| Deed::of(SEED, 0, asked, site, false).fate;
+    let asked = (0..).map(|id| Asked::of(SEED, id)).find(|asked| asked.budget > 1 && is_meant(&fate(asked)));
+    let asked = asked.unwrap();
+    let (answer, records) = change(&asked, site);
+    let records: Vec<&Recorded> = records.iter().collect();
+    judge().judge(&asked, &Outcome::Answer(answer), &records)
+}
+
+#[test]
+fn a_hop_that_is_sent_twice_is_a_fault() {
+    let hops = |count: usize| {
+        fated(
+            |fate| matches!(fate, Fate::Redirect),
+            |asked, site| {
+                let hop = Deed::of(SEED, 0, asked, site, true);
+                let Fate::Answer(status, body) = hop.fate else { panic!("a hop is answered") };
+                let mut hopped = seen(asked, site);
+                hopped.target.extend_from_slice(b"&hop=1");
+                let records = [vec![seen(asked, site)], vec![hopped; count]].concat();
+                let body = Content::of(&body, body.len());
+                (Received { status, body, ..answer_without_body(asked, site) }, records)
+            },
+        )
+    };
+    assert_eq!(hops(1).faults, Vec::<String>::new());
+    assert_eq!(hops(2).faults.len(), 1, "{:?}", hops(2).faults);
+}
+
+#[test]
+fn what_comes_behind_the_clock_is_counted_when_it_is_exact_and_a_fault_else() {
+    let late = |text: &str| {
+        fated(
+            |fate| matches!(fate, Fate::Fails(words) if *words == ["timeout"]),
+            |asked, site| {
+                let mut body = Content::default();
+                body.push(format!("{text} {}", asked.id).as_bytes());
+                (Received { body, ..answer_without_body(asked, site) }, vec![seen(asked, site)])
+            },
+        )
+    };
+    assert_eq!((late("late").faults, late("late").unplanned), (Vec::new(), vec![Unplanned::Late]));
+    assert!(!late("other").faults.is_empty());
+}
+
+/// Of a process that is there: this one.
+fn report(requests: u64) -> Report {
+    let plan = Plan { world: World::Proxy, seed: SEED, requests, concurrency: 1 };
+    Report::new(plan, std::process::id())
+}
+
+#[test]
+fn what_a_run_shows_as_a_whole_is_a_fault_too() {
+    let verdict = |got, unplanned| Verdict { got, unplanned, faults: Vec::new() };
+    let (asked, site) = echoed();
+    let add = |report: &mut Report, verdict, whole_ms| {
+        let answer = Received { whole_ms, ..answer(&asked, site) };
+        report.add(0, &asked, &Outcome::Answer(answer), 1, verdict);
+    };
+    type Change<'a> = &'a dyn Fn(&mut Report);
+    let changes: [(&str, Change<'_>); 6] = [
+        ("took ", &|report| {
+            let bound = longest(World::Proxy, asked.budget) + BUSY;
+            add(report, verdict(Some(Got::Echo), Vec::new()), u64::try_from(bound.as_millis()).unwrap() + 1);
+        }),
+        ("not planned", &|report| {
+            (0..11).for_each(|_| add(report, verdict(Some(Got::Echo), vec![Unplanned::Other]), 1));
+        }),
+        ("the log tells of 0", &|report| {
+            add(report, verdict(Some(Got::Exhausted), Vec::new()), 1);
+            report.logged(&[]);
+        }),
+        ("panicked", &|report| report.logged(&["thread panicked".to_owned()])),
+        ("memory grew", &|report| report.resident = vec![50_000, 90_000]),
+        ("is gone", &|report| {
+            *report =
+                Report::new(Plan { world: World::Proxy, seed: SEED, requests: 1000, concurrency: 1 }, 0);
+            report.sample();
+        }),
+    ];
+    assert!(report(1000).finish().is_ok());
+    for (words, change) in changes {
+        let mut report = report(1000);
+        change(&mut report);
+        let faults = report.finish().err().unwrap_or_default();
+        assert!(
+            faults.contains(words) && faults.contains("SEED=7 REQUESTS=1000 make chaos"),
+            "{words}: {faults}"
+        );
+    }
 }
 
 #[test]

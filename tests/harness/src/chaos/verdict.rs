@@ -110,6 +110,7 @@ impl Trial<'_> {
 
     /// No origin twice, no more than the budget, and no body but the client's own.
     fn upstream(&mut self) {
+        let mut hops = Vec::new();
         for record in self.records {
             let Some(site) = SITES.iter().position(|site| site.url == record.origin) else { continue };
             let hop = parse(&record.target).is_some_and(|(_, hop)| hop);
@@ -128,6 +129,10 @@ impl Trial<'_> {
                 if !led || self.visited.last() != Some(&site) {
                     self.fault(format!("a hop to {} that nobody sent there", record.origin));
                 }
+                if hops.contains(&site) {
+                    self.fault(format!("{} was asked twice for one hop", record.origin));
+                }
+                hops.push(site);
             } else if self.visited.contains(&site) {
                 self.fault(format!("{} was asked twice", record.origin));
             } else {
@@ -205,7 +210,7 @@ impl Trial<'_> {
             Fate::Answer(status, body) => (*status, body, false),
             Fate::Cut(status, body, _) => (*status, body, true),
             // The balancer did not run for so long that the answer was there when it looked at its clock.
-            Fate::Fails(words) if answer.status == 200 && *words == ["timeout"] => {
+            Fate::Fails(words) if *words == ["timeout"] && self.is_late_one(answer, site) => {
                 self.verdict.got = Some(Got::OtherAnswer);
                 return self.verdict.unplanned.push(Unplanned::Late);
             }
@@ -231,6 +236,13 @@ impl Trial<'_> {
             }
             (Some(why), false) => self.fault(format!("broken without need: {why}")),
         }
+    }
+
+    /// What an origin sends behind the clock, whole.
+    fn is_late_one(&self, answer: &Received, site: usize) -> bool {
+        let turn = Deed::of(self.judge.seed, self.judge.phase, self.asked, site, false).turn;
+        let whole = turn.body.map(|body| Content::of(&body, body.len()));
+        (Some(answer.status), Some(&answer.body)) == (turn.status, whole.as_ref()) && answer.broken.is_none()
     }
 
     /// The documented text, of an origin that failed in that way as the last of the budget.
