@@ -32,7 +32,7 @@ pub(crate) async fn respond(
         return plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "request head too large");
     }
     if !has_known_coding(&request) {
-        return plain(StatusCode::NOT_IMPLEMENTED, "transfer coding not implemented");
+        return last(plain(StatusCode::NOT_IMPLEMENTED, "transfer coding not implemented"));
     }
     if !has_sound_target(&request) {
         return plain(StatusCode::BAD_REQUEST, "malformed target");
@@ -57,7 +57,7 @@ fn is_over_limits<B>(request: &Request<B>, limits: &Limits) -> bool {
 }
 
 /// hyper undoes `chunked` alone; what another coding left of the content must not pass for the
-/// content itself (RFC 9112 section 6.1 asks for 501). h2 has no such field.
+/// content itself (RFC 9112 section 6.1 asks for 501), nor what follows it for a request. h2 has no such field.
 fn has_known_coding<B>(request: &Request<B>) -> bool {
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
@@ -115,7 +115,11 @@ fn of_policy(reply: Reply) -> Response<ResponseBody> {
 /// The answer to a request whose body is known to be malformed when its head has been read. Nothing that
 /// follows is a request.
 pub(crate) fn malformed_body() -> Response<ResponseBody> {
-    let mut response = of_policy(Reply::broken_body());
+    last(of_policy(Reply::broken_body()))
+}
+
+/// The last answer on its connection (HTTP/1).
+fn last(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
