@@ -11,6 +11,7 @@ use crate::wiring::{FORWARDED_PROTO, HOP_FIELD, INTERNAL_FIELDS, PEER_FIELD, dro
 use messageweave_lb::policy::admission::{Decision, RequestHead, admit};
 use messageweave_lb::policy::headers::{Field, Headers};
 use messageweave_lb::policy::health::accept::Form;
+use messageweave_lb::policy::health::misconfigured;
 use messageweave_lb::policy::plan::Plan;
 use messageweave_lb::policy::reply::Reply;
 use messageweave_lb::policy::time::Millis;
@@ -49,6 +50,7 @@ pub(crate) fn decide(stream: &mut Stream, shared: &Shared, whole: bool) -> Resul
     .counted(limits::count);
     match decision {
         Decision::Reply(reply) => stream.refuse(&reply),
+        Decision::Health(form) if !shared.matches(stream.id) => refuse(&misconfigured(settings(), form)),
         Decision::Health(form) => stream.show_health(shared, form),
         Decision::Forward(plan) if !shared.matches(stream.id) => {
             refuse(&Reply::misconfigured().with_usage(plan.usage))

@@ -26,14 +26,19 @@ pub(crate) fn judge(passed: &Passed) -> Result<Action, Status> {
         }
         Passed::Planned { .. } | Passed::Redirected(_) => {}
     }
-    let status = hostcalls::field(Section::Response, ":status").unwrap_or_default();
-    match status.as_slice() {
-        [b'3', _, _] => redirect(passed),
-        // Nobody asked for another protocol.
-        [b'0' | b'1', _, _] => fail(passed, Some(Failure::Class(FailureClass::Protocol))),
-        [b'2' | b'4', _, _] => answer(passed),
-        _ => fail(passed, None),
+    let status = status();
+    match Failure::of_status(status) {
+        // Envoy may have made it in the place of an origin: the failure is that of the last try.
+        Some(_) => fail(passed, None),
+        None if (300..400).contains(&status) => redirect(passed),
+        None => answer(passed),
     }
+}
+
+/// The status of the response at hand.
+pub(crate) fn status() -> u16 {
+    let digits = hostcalls::field(Section::Response, ":status").unwrap_or_default();
+    std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
 /// The router fills in the origin of an answer; of a hop's only the filter knows it.

@@ -7,7 +7,7 @@ use crate::failure::Account;
 use crate::hostcalls;
 use crate::redirects::ENDPOINT;
 use messageweave_lb::policy::event::{Attempt, Event};
-use messageweave_lb::policy::failure::{Exhausted, Failure, FailureClass};
+use messageweave_lb::policy::failure::{Exhausted, Failure};
 use messageweave_lb::policy::origin::Origin;
 use messageweave_lb::policy::routes::Target;
 
@@ -45,15 +45,16 @@ pub(crate) fn origin() -> Option<&'static Origin> {
 
 /// Nothing when there was an answer, whatever became of its body.
 fn failure() -> Option<Failure> {
-    let code = number(&["response", "code"]).and_then(|code| u16::try_from(code).ok());
+    let code = number(&["response", "code"]).map(|code| u16::try_from(code).unwrap_or(u16::MAX));
     let details = hostcalls::property(&["response", "code_details"]).unwrap_or_default();
-    match code {
-        Some(100..500) => None,
-        // No status (RFC 9110 section 15).
-        Some(1000..) => Some(Failure::Class(FailureClass::Protocol)),
-        Some(code @ 500..) if details.is_empty() || details == b"via_upstream" => Some(Failure::Status(code)),
-        _ => Some(Failure::Class(account(details).class())),
+    let is_of_origin = details.is_empty() || details == b"via_upstream";
+    match code.map(|code| (code, Failure::of_status(code))) {
+        Some((_, Some(Failure::Status(_)))) if !is_of_origin => {}
+        Some((1.., seen)) => return seen,
+        Some((0, _)) | None => {}
     }
+    // Envoy's own word for what happened.
+    Some(Failure::Class(account(details).class()))
 }
 
 fn account(details: Vec<u8>) -> Account {

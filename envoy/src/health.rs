@@ -20,8 +20,9 @@ use proxy_wasm::types::Status;
 
 /// How often those who wait look again.
 pub(crate) const HEALTH_PERIOD: Millis = Millis(10);
-/// A round that takes longer than its probes may has died with its worker.
-const LEASE_SLACK: Millis = Millis(2000);
+/// A round that takes longer than its probes may has died with its worker: this late a busy one still looks at
+/// its clock.
+const LEASE_SLACK: Millis = Millis(500);
 const LEASE: &str = "lb.health.lease";
 const FREE: &[u8] = b"0";
 

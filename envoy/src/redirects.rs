@@ -2,6 +2,7 @@
 //! redirect that the policy follows into one that the router follows (contract 2.7). Any other
 //! redirect loses its `location` on the way through the router, so that the router passes it on.
 
+use crate::answer::status;
 use crate::environment::settings;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
@@ -9,6 +10,7 @@ use crate::wiring::{
     ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, INTERNAL_FIELDS, METADATA, METADATA_ORIGIN,
 };
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
+use messageweave_lb::policy::failure::Failure;
 use messageweave_lb::policy::headers::Headers;
 use messageweave_lb::policy::method::Method;
 use messageweave_lb::policy::origin::Origin;
@@ -24,17 +26,18 @@ const NO_STATUS: &[u8] = b"1000";
 
 /// The answer of one try, of which nothing need be known but itself.
 pub(crate) fn judge() -> Action {
-    let status = hostcalls::field(Section::Response, ":status").unwrap_or_default();
-    match status.as_slice() {
+    let status = status();
+    if (300..400).contains(&status) {
+        // What steers a redirect is read before what `connection` names is dropped.
+        let response = hostcalls::plain(hostcalls::fields(Section::Response));
+        let _ = drop_nominated();
         // A call that fails leaves a redirect that the router does not follow.
-        [b'3', _, _] => {
-            let _ = rewrite(&status);
-        }
-        [b'1'..=b'9', _, _] => {}
-        // No status (RFC 9110 section 15). The router and its log know one above all as a failure.
-        _ => {
-            let _ = hostcalls::set_field(Section::Response, ":status", NO_STATUS);
-        }
+        let _ = rewrite(status, &response);
+        return Action::Continue;
+    }
+    if let Some(Failure::Class(_)) = Failure::of_status(status) {
+        // The router and its log know one above all as a failure.
+        let _ = hostcalls::set_field(Section::Response, ":status", NO_STATUS);
     }
     let _ = drop_nominated();
     Action::Continue
@@ -61,14 +64,12 @@ fn drop_nominated() -> Result<(), Status> {
     Ok(())
 }
 
-fn rewrite(status: &[u8]) -> Result<(), Status> {
-    let response = hostcalls::plain(hostcalls::fields(Section::Response));
-    let status = std::str::from_utf8(status).ok().and_then(|status| status.parse().ok()).unwrap_or_default();
+fn rewrite(status: u16, response: &Headers) -> Result<(), Status> {
     let first = response.first("location").unwrap_or_default().to_vec();
     let asked = response.first(ASKED_FIELD).and_then(Asked::read);
-    let followed = asked.and_then(|asked| Some((asked.redirected_to(status, &response)?, asked)));
+    let followed = asked.and_then(|asked| Some((asked.redirected_to(status, response)?, asked)));
     let Some((hop, Asked { origin, method, .. })) = followed else {
-        return hide(&response);
+        return hide(response);
     };
     let marker = Marker { origin, method, status, location: first };
     let url = [hop.target.origin().as_str(), hop.target.path_with_query()].concat();
@@ -89,6 +90,9 @@ fn hide(response: &Headers) -> Result<(), Status> {
         return Ok(());
     }
     hostcalls::remove_field(Section::Response, "location")?;
+    if response.nominates("location") {
+        return Ok(());
+    }
     response
         .all("location")
         .try_for_each(|value| hostcalls::add_field(Section::Response, HIDDEN_LOCATION, value))

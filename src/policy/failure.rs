@@ -12,6 +12,22 @@ pub enum Failure {
     Class(FailureClass),
 }
 
+/// Statuses are three digits (RFC 9110 section 15); hosts may bring others.
+const NO_STATUS: u16 = 1000;
+
+impl Failure {
+    /// What the status of a response head makes of an attempt; nothing where it is an answer. An interim response
+    /// is none, and nobody asked for another protocol.
+    #[must_use]
+    pub const fn of_status(status: u16) -> Option<Self> {
+        match status {
+            0..200 | NO_STATUS.. => Some(Self::Class(FailureClass::Protocol)),
+            500.. => Some(Self::Status(status)),
+            _ => None,
+        }
+    }
+}
+
 /// How an origin failed to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureClass {
@@ -115,6 +131,19 @@ mod tests {
             assert!(!Failure::Class(class).moves_on(), "{class:?}");
         }
         assert!(Failure::Status(500).moves_on());
+    }
+
+    #[test]
+    fn an_answer_has_a_status_from_200_to_499() {
+        for answer in [200, 304, 404, 499] {
+            assert_eq!(Failure::of_status(answer), None, "{answer}");
+        }
+        for status in [500, 503, 599, 600, 999] {
+            assert_eq!(Failure::of_status(status), Some(Failure::Status(status)));
+        }
+        for none in [0, 100, 101, 199, 1000, u16::MAX] {
+            assert_eq!(Failure::of_status(none), Some(Failure::Class(FailureClass::Protocol)), "{none}");
+        }
     }
 
     #[test]

@@ -129,15 +129,28 @@ impl HealthCache {
         let available = backends.iter().filter(|backend| backend.up).count();
         let (code, status) = match (&settings.backends, available) {
             (Backends::Unset, _) => (200, "no-backends"),
-            (Backends::Misconfigured, _) => (503, "misconfigured"),
+            (Backends::Misconfigured, _) => return misconfigured(settings, form),
             (Backends::Origins(_), 0) => (503, "down"),
             (Backends::Origins(_), _) => (200, "ok"),
         };
-        let view = View { status, version: &settings.version, available, total: backends.len(), backends };
+        let version = &settings.version;
+        View { status, version, available, total: backends.len(), backends }.reply(code, form)
+    }
+}
+
+/// The view where the origins are bad, or are not those that requests would go to: it shows none.
+#[must_use]
+pub fn misconfigured(settings: &Settings, form: Form) -> Reply {
+    let (status, version) = ("misconfigured", &settings.version);
+    View { status, version, available: 0, total: 0, backends: Vec::new() }.reply(503, form)
+}
+
+impl View<'_> {
+    fn reply(&self, code: u16, form: Form) -> Reply {
         match form {
             // Strings, numbers and booleans always serialize.
-            Form::Json => Reply::json(code, serde_json::to_vec(&view).unwrap_or_default()),
-            Form::Html => Reply::html(code, page::POLICY, page::render(&view, code == 200)),
+            Form::Json => Reply::json(code, serde_json::to_vec(self).unwrap_or_default()),
+            Form::Html => Reply::html(code, page::POLICY, page::render(self, code == 200)),
         }
     }
 }

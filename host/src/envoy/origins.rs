@@ -63,21 +63,50 @@ pub(crate) fn differs(rendered: &str, variables: &Variables, settings: &Settings
     if !rendered.eq(settings.origins().iter().map(Origin::as_str)) {
         return Err(OTHER_ORIGINS.to_owned());
     }
-    let mut plugins = Vec::new();
-    collect_plugins(&bootstrap, &mut plugins);
-    if plugins.is_empty() {
+    let mut filters = Vec::new();
+    collect_filters(&bootstrap, &mut filters);
+    if filters.is_empty() {
         return Err("the file holds no filter of messageweave-lb".to_owned());
     }
-    let mismatch = plugins.iter().find_map(|plugin| plugin.mismatch(settings, |name| variables.get(name)));
+    let mismatch = filters.iter().find_map(|filter| filter.mismatch(variables, settings));
     mismatch.map_or(Ok(()), |mismatch| Err(mismatch.to_owned()))
 }
 
-/// The configurations of our filters, wherever they stand.
-fn collect_plugins(node: &Value, found: &mut Vec<Plugin>) {
+/// One of our filters in a file: what it was rendered from, and the variables that it will be given.
+struct Filter<'a> {
+    plugin: Plugin,
+    environment: &'a Value,
+}
+
+impl Filter<'_> {
+    /// What the filter itself will say when it is given these, and what it would say of the operator's.
+    fn mismatch(&self, variables: &Variables, settings: &Settings) -> Option<&'static str> {
+        let own = |name: &str| self.variable(name, variables);
+        let mismatch = self.plugin.mismatch(&Settings::from_vars(own), own);
+        mismatch.or_else(|| self.plugin.mismatch(settings, |name| variables.get(name)))
+    }
+
+    /// From the file, or out of Envoy's own environment, which is taken for the operator's.
+    fn variable(&self, name: &str, variables: &Variables) -> Option<String> {
+        let inherited = self.environment.get("host_env_keys").and_then(Value::as_array);
+        if inherited.is_some_and(|keys| keys.iter().any(|key| key == name)) {
+            return variables.get(name);
+        }
+        self.environment.get("key_values")?.get(name)?.as_str().map(str::to_owned)
+    }
+}
+
+/// Our filters, wherever they stand.
+fn collect_filters<'a>(node: &'a Value, found: &mut Vec<Filter<'a>>) {
+    if let Some(text) = node.pointer("/configuration/value").and_then(Value::as_str)
+        && let Some(plugin) = Plugin::decode(text.as_bytes())
+    {
+        let environment = node.pointer("/vm_config/environment_variables").unwrap_or(&Value::Null);
+        return found.push(Filter { plugin, environment });
+    }
     match node {
-        Value::Object(fields) => fields.values().for_each(|value| collect_plugins(value, found)),
-        Value::Array(entries) => entries.iter().for_each(|value| collect_plugins(value, found)),
-        Value::String(text) => found.extend(Plugin::decode(text.as_bytes())),
+        Value::Object(fields) => fields.values().for_each(|value| collect_filters(value, found)),
+        Value::Array(entries) => entries.iter().for_each(|value| collect_filters(value, found)),
         _ => {}
     }
 }

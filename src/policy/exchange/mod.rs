@@ -220,19 +220,17 @@ impl<'s> Exchange<'s> {
         if bytes > MAX_HEAD_BYTES || fields > MAX_HEAD_FIELDS {
             return self.fail(Failure::Class(FailureClass::Limit));
         }
-        match head.status {
-            // An interim response is no answer, and nobody asked for another protocol.
-            0..200 => self.fail(Failure::Class(FailureClass::Protocol)),
-            500.. => self.fail(Failure::Status(head.status)),
-            _ => match self.redirected(&head) {
-                Some(_) if self.hops == MAX_HOPS => self.fail(Failure::Class(FailureClass::Protocol)),
-                Some(hop) => {
-                    self.hops += 1;
-                    self.hop = Some(hop);
-                    self.send()
-                }
-                None => self.answer(head),
-            },
+        if let Some(failure) = Failure::of_status(head.status) {
+            return self.fail(failure);
+        }
+        match self.redirected(&head) {
+            Some(_) if self.hops == MAX_HOPS => self.fail(Failure::Class(FailureClass::Protocol)),
+            Some(hop) => {
+                self.hops += 1;
+                self.hop = Some(hop);
+                self.send()
+            }
+            None => self.answer(head),
         }
     }
 

@@ -15,7 +15,7 @@ use messageweave_lb_harness::driver::{envoy_binary, filter, host_binary};
 use messageweave_lb_harness::envoy::{Envoy, each, render};
 use messageweave_lb_harness::load::answers;
 use messageweave_lb_harness::origin::CertificateAuthority;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// How `envoy/envoy.yaml` was made; its first lines say the same.
 const EXAMPLE: &[&str] = &[
@@ -136,6 +136,45 @@ fn check_refuses_other_variables_than_those_that_a_file_was_rendered_from() {
 }
 
 #[test]
+fn check_refuses_a_file_whose_filters_would_refuse_their_own_variables() {
+    let file = folder("edited").join("envoy.json");
+    let check = |change: &dyn Fn(&mut Map<String, Value>)| {
+        let mut bootstrap = plain(ORIGINS).1;
+        each(&mut bootstrap, &mut |object| {
+            object
+                .get_mut("environment_variables")
+                .and_then(Value::as_object_mut)
+                .into_iter()
+                .for_each(change);
+        });
+        std::fs::write(&file, bootstrap.to_string()).unwrap();
+        let origins = format!("BACKEND_ORIGINS_JSON={ORIGINS}");
+        let trust = "LB_TRUST_FORWARDED_PROTO=1";
+        run(&["check", "--env", &origins, "--env", trust, "--envoy-config", file.to_str().unwrap()])
+    };
+    let set = |name: &'static str, value: &'static str| {
+        move |variables: &mut Map<String, Value>| variables["key_values"][name] = json!(value)
+    };
+    let inherited = |variables: &mut Map<String, Value>| {
+        variables.insert("host_env_keys".to_owned(), json!(["BACKEND_ORIGINS_JSON"]));
+        variables["key_values"] = json!({ "LB_TRUST_FORWARDED_PROTO": "1" });
+    };
+    for same in [&set("LB_VERSION", "7") as &dyn Fn(&mut Map<String, Value>), &inherited] {
+        let output = check(same);
+        assert!(output.status.success(), "{output:?}");
+    }
+    for other in [
+        set("BACKEND_ORIGINS_JSON", r#"["https://b.example","https://a.example"]"#),
+        set("BACKEND_ORIGINS_JSON", r#"["https://a.example"]"#),
+        set("LB_MAX_ATTEMPTS", "1"),
+    ] {
+        let output = check(&other);
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("render it again"), "{output:?}");
+    }
+}
+
+#[test]
 fn the_filter_refuses_clusters_that_were_rendered_for_other_origins() {
     refuses("mismatch", "BACKEND_ORIGINS_JSON", r#"["https://b.example","https://a.example"]"#);
 }
@@ -154,8 +193,11 @@ fn refuses(name: &str, variable: &str, other: &str) {
         }
     });
     let envoy = Envoy::start(&folder(name), &bootstrap.1, &["--concurrency", "1"]).unwrap();
-    let answers = ask(bootstrap.0, &["/nope", "/ready"]);
+    let answers = ask(bootstrap.0, &["/nope", "/ready", "/healthz-worker"]);
     assert!(answers[0].contains("route not forwarded: /nope"), "{answers:?}");
+    // The clusters are those of other origins: no probe could tell of these.
+    let view = r#"{"status":"misconfigured","version":"unknown","available":0,"total":0,"backends":[]}"#;
+    assert!(answers[2].starts_with("HTTP/1.1 503") && answers[2].ends_with(view), "{answers:?}");
     assert!(
         answers[1].starts_with("HTTP/1.1 503") && answers[1].ends_with("misconfigured backends"),
         "{answers:?}"
