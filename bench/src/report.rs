@@ -165,6 +165,10 @@ impl Report {
             let goal = format!("{}, {}: at least {factor} of {}", contender.name(), work.name(), base.name());
             table.goal(goal, measured, |measured| measured >= factor);
         }
+        let start =
+            self.starts.iter().find(|(contender, _)| *contender == Contender::Filter).map(|(_, ms)| *ms);
+        let goal = format!("{}, start: the first answer within 1000 ms", Contender::Filter.name());
+        table.goal(goal, start, |ms| ms < 1000.0);
         for contender in [Contender::Component, Contender::Service] {
             let of = |who| memory.iter().find(|(other, _)| *other == who).map(|(_, mib)| *mib);
             let measured = of(contender).zip(of(Contender::Workerd)).map(|(ours, theirs)| ours / theirs);
