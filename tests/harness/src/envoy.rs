@@ -13,6 +13,13 @@ use crate::driver::{envoy_binary, filter, host_binary};
 
 /// Envoy is ready within this.
 const START: Duration = Duration::from_secs(60);
+/// It has taken a configuration within this.
+const TAKEN: Duration = Duration::from_secs(20);
+/// What can come from a file: the list of a bootstrap, who watches the file, the type of what is in it.
+const WATCHED: [(&str, &str, &str); 2] = [
+    ("clusters", "cds_config", "type.googleapis.com/envoy.config.cluster.v3.Cluster"),
+    ("listeners", "lds_config", "type.googleapis.com/envoy.config.listener.v3.Listener"),
+];
 
 /// A running Envoy; dropping it ends it.
 pub struct Envoy {
@@ -65,6 +72,55 @@ impl Envoy {
         let mut envoy = Self { child, folder: folder.to_owned() };
         envoy.wait()?;
         Ok(envoy)
+    }
+
+    /// Runs it with listeners and clusters that [`push`](Self::push) can replace.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn watching(folder: &Path, bootstrap: &Value, flags: &[&str]) -> Result<Self, String> {
+        std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+        let mut watching = bootstrap.clone();
+        let Value::Object(fields) = &mut watching else { return Err("no bootstrap".to_owned()) };
+        fields.insert("node".to_owned(), json!({ "id": "test", "cluster": "test" }));
+        fields.remove("static_resources");
+        let source = |(list, config, _): (&str, &str, _)| {
+            let path = folder.join(list);
+            (
+                config.to_owned(),
+                json!({ "path_config_source": { "path": path }, "resource_api_version": "V3" }),
+            )
+        };
+        let sources: serde_json::Map<_, _> = WATCHED.into_iter().map(source).collect();
+        fields.insert("dynamic_resources".to_owned(), sources.into());
+        write(folder, bootstrap)?;
+        Self::start(folder, &watching, flags)
+    }
+
+    /// Replaces its listener and its clusters by those of a bootstrap, and waits until its workers have the new
+    /// listener, which must be another one.
+    ///
+    /// # Errors
+    /// When it does not take them.
+    pub fn push(&self, bootstrap: &Value) -> Result<(), String> {
+        const CREATED: &str = "listener_manager.listener_create_success";
+        let workers = self.sum("server.concurrency");
+        let wanted = self.sum(CREATED) + workers;
+        write(&self.folder, bootstrap)?;
+        let until = Instant::now() + TAKEN;
+        while Instant::now() < until {
+            if self.sum(CREATED) >= wanted && self.sum("warming") == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(format!("a configuration was not taken: {}", self.log()))
+    }
+
+    /// The sum of the counters whose name contains a text.
+    #[must_use]
+    pub fn sum(&self, filter: &str) -> u64 {
+        self.stats(filter).values().sum()
     }
 
     fn wait(&mut self) -> Result<(), String> {
@@ -140,6 +196,24 @@ impl Drop for Envoy {
     }
 }
 
+/// Writes the lists of a bootstrap, each into its file: Envoy watches for one that is moved into place.
+fn write(folder: &Path, bootstrap: &Value) -> Result<(), String> {
+    for (list, _, kind) in WATCHED {
+        let mut resources = bootstrap.pointer(&format!("/static_resources/{list}")).cloned();
+        for resource in resources.iter_mut().filter_map(Value::as_array_mut).flatten() {
+            if let Value::Object(fields) = resource {
+                fields.insert("@type".to_owned(), json!(kind));
+            }
+        }
+        let partial = folder.join("part");
+        let written = std::fs::write(&partial, json!({ "resources": resources }).to_string());
+        written
+            .and_then(|()| std::fs::rename(partial, folder.join(list)))
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
 /// A port that was free a moment ago.
 ///
 /// # Errors
@@ -161,8 +235,7 @@ pub fn without_tls(bootstrap: &mut Value) {
     });
 }
 
-/// The same routes and clusters, and nothing that only the filter needs: neither its log nor the fields
-/// that Envoy adds for it.
+/// The same routes and clusters without our filters, their log, and the marks that Envoy leaves for them on answers.
 pub fn without_filter(bootstrap: &mut Value) {
     each(bootstrap, &mut |object| {
         object.remove("upstream_log");
