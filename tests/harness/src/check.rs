@@ -4,29 +4,81 @@ mod answer;
 mod lines;
 mod upstream;
 
+use std::fmt;
+
 pub use upstream::upstream_fault;
 
-use crate::case::{Case, Step};
+use crate::case::{Case, Place, Step};
 use crate::evidence::{Evidence, Outcome};
 
-/// Everything in which the evidence differs from the case, one text each.
+/// One thing in which a run differs from its case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where; absent: nowhere that an exception can name.
+    pub place: Option<Place>,
+    text: String,
+}
+
+impl Difference {
+    /// A difference in a place of the case.
+    #[must_use]
+    pub fn at(place: Place, text: impl Into<String>) -> Self {
+        Self { place: Some(place), text: text.into() }
+    }
+
+    /// The run itself went wrong, or what no case may contain happened.
+    #[must_use]
+    pub fn of_the_run(text: impl Into<String>) -> Self {
+        Self { place: None, text: text.into() }
+    }
+
+    /// The same, with a word on the run that it is from.
+    #[must_use]
+    pub fn told(self, run: &str) -> Self {
+        Self { text: format!("{run}: {}", self.text), ..self }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Some(place) => write!(formatter, "{place}: {}", self.text),
+            None => formatter.write_str(&self.text),
+        }
+    }
+}
+
+/// Everything in which the evidence differs from the case.
 #[must_use]
-pub fn differences(case: &Case, evidence: &Evidence) -> Vec<String> {
-    let mut differences = evidence.complaints.clone();
+pub fn differences(case: &Case, evidence: &Evidence) -> Vec<Difference> {
+    let mut differences: Vec<Difference> = evidence.crashes.iter().map(Difference::of_the_run).collect();
     for (index, step) in case.step.iter().enumerate() {
         let found = match evidence.outcomes.get(index) {
             Some(outcome) => answer::faults(&step.answer, outcome),
             None => vec!["was never sent".to_owned()],
         };
-        differences.extend(found.into_iter().map(|text| format!("step {}: {text}", index + 1)));
+        let place = Place::Step(index + 1);
+        differences.extend(found.into_iter().map(|text| Difference::at(place, text)));
     }
-    for (index, group) in groups(case).iter().enumerate() {
-        let seen = evidence.upstream.get(index).map_or(&[][..], Vec::as_slice);
-        let found = upstream_fault(group, seen);
-        differences.extend(found.map(|text| format!("upstream of group {}: {text}", index + 1)));
-    }
+    differences.extend(group_faults(case, evidence));
+    differences.extend(evidence.unused.iter().map(|text| Difference::at(Place::SCRIPT, text)));
     differences.extend(log_faults(case, evidence));
     differences
+}
+
+/// What origins saw of a group stands with its first step.
+fn group_faults(case: &Case, evidence: &Evidence) -> Vec<Difference> {
+    let mut faults = Vec::new();
+    let mut first = 1;
+    for (index, group) in groups(case).iter().enumerate() {
+        let seen = evidence.upstream.get(index).map_or(&[][..], Vec::as_slice);
+        let upstream = upstream_fault(group, seen).map(|text| format!("upstream: {text}"));
+        let complaints = evidence.complaints.get(index).into_iter().flatten().cloned();
+        let place = Place::Step(first);
+        faults.extend(complaints.chain(upstream).map(|text| Difference::at(place, text)));
+        first += group.len();
+    }
+    faults
 }
 
 /// The steps by group: a step and those that are sent with it.
@@ -42,19 +94,20 @@ pub fn groups(case: &Case) -> Vec<Vec<&Step>> {
     groups
 }
 
-fn log_faults(case: &Case, evidence: &Evidence) -> Vec<String> {
+fn log_faults(case: &Case, evidence: &Evidence) -> Vec<Difference> {
     let mut faults = Vec::new();
     if let Some(lines) = &case.log.lines
         && *lines != evidence.log
     {
-        faults.push(format!("log: expected {lines:#?}, got {:#?}", evidence.log));
+        let text = format!("expected {lines:#?}, got {:#?}", evidence.log);
+        faults.push(Difference::at(Place::LOG, text));
     }
     for text in &case.log.never {
         if evidence.noise.contains(text) || evidence.log.iter().any(|line| line.contains(text)) {
-            faults.push(format!("log: {text:?} is in what the host printed"));
+            faults.push(Difference::of_the_run(format!("log: {text:?} is in what the host printed")));
         }
         if evidence.outcomes.iter().any(|outcome| mentions(outcome, text)) {
-            faults.push(format!("answer: {text:?} is in it"));
+            faults.push(Difference::of_the_run(format!("answer: {text:?} is in it")));
         }
     }
     faults

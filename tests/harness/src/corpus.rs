@@ -1,12 +1,14 @@
 //! Runs the whole corpus on one driver and says everything that is wrong.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::case::{Case, Exceptions, cases_directory, load_all};
+use crate::case::{Case, Exception, Exceptions, Place, cases_directory, load_all};
+use crate::check::Difference;
 use crate::driver::{DRIVERS, Driver};
 
 /// Runs every case that `CASE` selects (all by default), `width` at once, and prints the count.
@@ -58,21 +60,60 @@ fn run_all(
 }
 
 fn run_one(driver: &impl Driver, case: &Case, exceptions: &Exceptions) -> Option<String> {
-    let run = catch_unwind(AssertUnwindSafe(|| driver.run(case)));
-    let differences = run.unwrap_or_else(|_| vec!["the driver panicked".to_owned()]);
-    match (exceptions.find(&case.name, driver.name()), differences.as_slice()) {
-        (None, []) => None,
-        (Some(_), [_, ..]) => None,
-        (Some(exception), []) => {
-            let Case { name, .. } = case;
-            Some(format!("{name}: passes, but is listed as an exception: {}", exception.reason))
-        }
-        (None, differences) => {
-            let mut text = format!("{} on {}\n  why: {}", case.name, driver.name(), case.why);
-            for difference in differences {
-                let _ = write!(text, "\n  {}", difference.replace('\n', "\n  "));
-            }
-            Some(text)
-        }
+    let run = catch_unwind(AssertUnwindSafe(|| driver.differences(case)));
+    let differences = run.unwrap_or_else(|_| vec![Difference::of_the_run("the driver panicked")]);
+    let faults = judge(&differences, exceptions.find(&case.name, driver.name()));
+    if faults.is_empty() {
+        return None;
+    }
+    let mut text = format!("{} on {}\n  why: {}", case.name, driver.name(), case.why);
+    for fault in faults {
+        let _ = write!(text, "\n  {}", fault.replace('\n', "\n  "));
+    }
+    Some(text)
+}
+
+/// What differs without being excepted, and what is excepted without differing.
+fn judge(differences: &[Difference], exception: Option<&Exception>) -> Vec<String> {
+    let excepted = exception.map(Exception::places).unwrap_or_default();
+    let found: BTreeSet<Place> = differences.iter().filter_map(|difference| difference.place).collect();
+    let excused = |place: &Option<Place>| place.is_some_and(|place| excepted.contains(&place));
+    let faults = differences.iter().filter(|difference| !excused(&difference.place));
+    let holding = excepted.difference(&found);
+    let reason = exception.map_or("", |exception| &exception.reason);
+    faults
+        .map(Difference::to_string)
+        .chain(holding.map(|place| format!("{place}: holds, but is listed as an exception: {reason}")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exception(at: &[Place]) -> Exception {
+        let at = Some(at.iter().copied().collect());
+        Exception { case: String::new(), driver: String::new(), at, reason: "the reason".to_owned() }
+    }
+
+    #[test]
+    fn an_exception_excuses_its_places_and_no_more() {
+        let found = [Difference::at(Place::Step(2), "status"), Difference::at(Place::LOG, "a line")];
+        let judged = |at: &[Place]| judge(&found, Some(&exception(at)));
+        assert_eq!(judge(&[], None), Vec::<String>::new());
+        assert_eq!(judge(&found, None), ["step 2: status", "log: a line"]);
+        assert_eq!(judged(&[Place::Step(2), Place::LOG]), Vec::<String>::new());
+        assert_eq!(judged(&[Place::Step(2)]), ["log: a line"]);
+        assert_eq!(
+            judged(&[Place::Step(1), Place::Step(2), Place::LOG, Place::SCRIPT]),
+            ["step 1", "script"]
+                .map(|place| format!("{place}: holds, but is listed as an exception: the reason"))
+        );
+    }
+
+    #[test]
+    fn nothing_excuses_a_run_that_went_wrong() {
+        let found = [Difference::at(Place::Step(1), "status"), Difference::of_the_run("the host died")];
+        assert_eq!(judge(&found, Some(&exception(&[Place::Step(1)]))), ["the host died"]);
     }
 }

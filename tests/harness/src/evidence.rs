@@ -17,8 +17,12 @@ pub struct Evidence {
     pub outcomes: Vec<Outcome>,
     /// What the origins saw, one list per group of steps (a step and those sent with it).
     pub upstream: Vec<Vec<Recorded>>,
-    /// What no case may contain: an origin's complaint, a panic, a host that died.
-    pub complaints: Vec<String>,
+    /// What the origins complained of, one list per group: no case may contain any.
+    pub complaints: Vec<Vec<String>>,
+    /// The turns of the origins that were not used.
+    pub unused: Vec<String>,
+    /// What no exception excuses: a host that died, an origin that panicked.
+    pub crashes: Vec<String>,
     /// The lines of the policy's log.
     pub log: Vec<String>,
     /// Everything else that the host printed.

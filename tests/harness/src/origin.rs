@@ -25,4 +25,4 @@ pub use standing::Standing;
 
 pub(crate) use head::{answer_lines, has_no_body};
 pub(crate) use play2::send_run;
-pub(crate) use script::Script;
+pub(crate) use script::{Script, unused_turns};

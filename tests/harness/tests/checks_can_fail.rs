@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use messageweave_lb_harness::case::{Case, load_file};
+use messageweave_lb_harness::case::{Case, Place, load_file};
 use messageweave_lb_harness::driver::{Bare, Driver};
 
 const CASE: &str = r#"
@@ -108,11 +108,71 @@ fn every_spoilt_expectation_is_found() {
     }
 }
 
+/// A step, and two that are sent together.
+const PLACES: &str = r#"
+why = "each difference stands in its place"
+[env]
+BACKEND_ORIGINS_JSON = '["https://a.example"]'
+LB_MAX_ATTEMPTS = "1"
+[[origin]]
+url = "https://a.example"
+script = [{ status = 200 }, { status = 200 }]
+[[step]]
+request = { target = "/first" }
+answer = { status = 404 }
+[[step]]
+request = { target = "/ready?2" }
+answer = { status = 200 }
+upstream = [{ origin = "https://a.example", method = "GET", target = "/ready?2" }]
+[[step]]
+with_previous = true
+request = { target = "/ready?3" }
+answer = { status = 200, absent = ["x-c"] }
+upstream = [{ origin = "https://a.example", method = "GET", target = "/ready?3" }]
+[log]
+lines = []
+"#;
+
+#[test]
+fn every_difference_stands_in_its_place() {
+    assert_eq!(places("places", PLACES), Ok(Vec::new()));
+    let step = |number| Some(Place::Step(number));
+    for (index, (part, spoilt, found)) in [
+        ("status = 404", "status = 405", step(1)),
+        ("absent = [\"x-c\"]", "present = [\"x-c\"]", step(3)),
+        ("method = \"GET\", target = \"/ready?3\"", "method = \"GET\", target = \"/ready?4\"", step(2)),
+        ("{ status = 200 }]", "{ status = 200 }, { status = 200 }]", Some(Place::SCRIPT)),
+        ("lines = []", "lines = [\"\"]", Some(Place::LOG)),
+        ("lines = []", "never = [\"/first\"]", None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert!(PLACES.contains(part), "{part} is not in the case");
+        let text = PLACES.replacen(part, spoilt, 1);
+        assert_eq!(places(&format!("places-{index}"), &text), Ok(vec![found]), "{spoilt}");
+    }
+    let beyond = PLACES.replacen("{ status = 200 }, { status = 200 }]", "{ status = 200 }]", 1);
+    let beyond = places("beyond", &beyond).expect("a case");
+    assert!(beyond.contains(&step(2)) && !beyond.contains(&step(1)), "{beyond:?}");
+}
+
+/// Where a case differs, each place once in a row.
+fn places(name: &str, text: &str) -> Result<Vec<Option<Place>>, String> {
+    let found = Bare::new().differences(&case(name, text)?);
+    let mut places: Vec<_> = found.iter().map(|difference| difference.place).collect();
+    places.dedup();
+    Ok(places)
+}
+
 fn differences(name: &str, text: &str) -> Result<Vec<String>, String> {
+    Ok(Bare::new().run(&case(name, text)?))
+}
+
+fn case(name: &str, text: &str) -> Result<Case, String> {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("checks");
     fs::create_dir_all(root.join("topic")).map_err(|error| error.to_string())?;
     let file = root.join("topic").join(format!("{name}.toml"));
     fs::write(&file, text).map_err(|error| error.to_string())?;
-    let case: Case = load_file(&root, &file)?;
-    Ok(Bare::new().run(&case))
+    load_file(&root, &file)
 }

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 
-use messageweave_lb_harness::case::{cases_directory, load_all, load_file, parse};
+use messageweave_lb_harness::case::{Exceptions, cases_directory, load_all, load_file, parse};
+use messageweave_lb_harness::driver::DRIVERS;
 
 #[test]
 fn every_case_file_is_well_formed() {
     match load_all(&cases_directory()) {
-        Ok((cases, _)) => assert!(!cases.is_empty(), "the corpus is empty"),
+        Ok((cases, exceptions)) => {
+            assert!(!cases.is_empty(), "the corpus is empty");
+            assert_eq!(exceptions.faults(&cases, DRIVERS), Vec::<String>::new());
+        }
         Err(faults) => panic!("{}", faults.join("\n")),
     }
 }
@@ -41,6 +45,40 @@ fn an_unknown_key_is_an_error_that_names_file_and_key() {
     ] {
         let fault = load_text(key, text).expect_err(key);
         assert!(fault.contains(key) && fault.contains(".toml"), "{key}: {fault}");
+    }
+}
+
+/// What is wrong with an exception with these keys for a case of so many steps.
+fn exception_faults(steps: usize, keys: &str) -> Result<Vec<String>, String> {
+    const STEP: &str = "[[step]]\nrequest = { target = \"/\" }\nanswer = { status = 200 }\n";
+    let case = parse("topic/fact", &format!("why = \"x\"\n{}", STEP.repeat(steps)))?;
+    let entry = "[[exception]]\ncase = \"topic/fact\"\ndriver = \"bare\"\nreason = \"x\"\n";
+    Ok(Exceptions::parse(&format!("{entry}{keys}"))?.faults(&[case], DRIVERS))
+}
+
+#[test]
+fn an_exception_names_places_of_its_case() {
+    for (steps, keys) in [
+        (1, ""),
+        (1, "at = [1, \"log\"]"),
+        (2, "at = [2]"),
+        (2, "at = [1, 2, \"script\"]"),
+        (2, "at = [\"log\"]"),
+    ] {
+        assert_eq!(exception_faults(steps, keys), Ok(Vec::new()), "{keys}");
+    }
+    for (steps, keys, found) in [
+        (2, "", "topic/fact on bare does not say where"),
+        (1, "at = []", "does not say where"),
+        (1, "at = [1, 2]", "topic/fact has no step 2"),
+        (2, "at = [0]", "has no step 0"),
+        (2, "at = [2, 3]", "has no step 3"),
+        (2, "at = [-1]", "a place is the number of a step"),
+        (2, "at = [\"answer\"]", "a place is the number of a step"),
+        (2, "where = [1]", "unknown field `where`"),
+    ] {
+        let faults = exception_faults(steps, keys).unwrap_or_else(|fault| vec![fault]).join("\n");
+        assert!(faults.starts_with("exceptions.toml: ") && faults.contains(found), "{keys}: {faults}");
     }
 }
 

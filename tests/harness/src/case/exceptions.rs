@@ -1,9 +1,11 @@
-//! `tests/cases/exceptions.toml`: which case does not hold on which driver, and why. The list is
-//! checked both ways: an entry that names no case, and an entry whose case passes, are errors.
+//! `tests/cases/exceptions.toml`: where a case does not hold on a driver, and why. The list is checked
+//! both ways: an entry that names no case or no place of it, and a place that holds, are errors.
+
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::Case;
+use super::{Case, Place};
 
 /// The whole list.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -22,11 +24,21 @@ pub struct Exception {
     pub case: String,
     /// The name of the driver.
     pub driver: String,
+    /// Where it differs, and nowhere else. Absent: in the one step that the case has.
+    pub at: Option<BTreeSet<Place>>,
     /// What the driver's host does instead, or cannot do.
     pub reason: String,
 }
 
 impl Exceptions {
+    /// The list from its text.
+    ///
+    /// # Errors
+    /// What is wrong with it, naming the key.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| format!("exceptions.toml: {error}"))
+    }
+
     /// The entry for a case on a driver.
     #[must_use]
     pub fn find(&self, case: &str, driver: &str) -> Option<&Exception> {
@@ -38,9 +50,10 @@ impl Exceptions {
     pub fn faults(&self, cases: &[Case], drivers: &[&str]) -> Vec<String> {
         let mut faults = Vec::new();
         for (index, entry) in self.exception.iter().enumerate() {
-            let Exception { case, driver, reason } = entry;
-            if !cases.iter().any(|known| known.name == *case) {
-                faults.push(format!("exceptions.toml: no case is named {case:?}"));
+            let Exception { case, driver, reason, .. } = entry;
+            match cases.iter().find(|known| known.name == *case) {
+                None => faults.push(format!("exceptions.toml: no case is named {case:?}")),
+                Some(known) => faults.extend(entry.place_faults(known.step.len())),
             }
             if !drivers.contains(&driver.as_str()) {
                 faults.push(format!("exceptions.toml: no driver is named {driver:?} ({case})"));
@@ -54,5 +67,24 @@ impl Exceptions {
             }
         }
         faults
+    }
+}
+
+impl Exception {
+    /// Where it differs.
+    #[must_use]
+    pub fn places(&self) -> BTreeSet<Place> {
+        self.at.clone().unwrap_or_else(|| BTreeSet::from([Place::Step(1)]))
+    }
+
+    /// What is wrong with the places, in a case of so many steps.
+    fn place_faults(&self, steps: usize) -> Vec<String> {
+        let Self { case, driver, .. } = self;
+        if self.places().is_empty() || (self.at.is_none() && steps > 1) {
+            return vec![format!("exceptions.toml: {case} on {driver} does not say where: at = [..]")];
+        }
+        let beyond = |place: &Place| matches!(place, Place::Step(number) if !(1..=steps).contains(number));
+        let beyond = self.places().into_iter().filter(beyond);
+        beyond.map(|place| format!("exceptions.toml: {case} has no {place} ({driver})")).collect()
     }
 }

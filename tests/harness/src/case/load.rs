@@ -68,7 +68,7 @@ pub fn parse(name: &str, text: &str) -> Result<Case, String> {
 
 fn load_exceptions(file: &Path) -> Result<Exceptions, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("exceptions.toml: {error}"))?;
-    toml::from_str(&text).map_err(|error| format!("exceptions.toml: {error}"))
+    Exceptions::parse(&text)
 }
 
 fn entries(folder: &Path, faults: &mut Vec<String>) -> Vec<PathBuf> {

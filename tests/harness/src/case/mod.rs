@@ -6,6 +6,7 @@ mod exceptions;
 mod expect;
 mod load;
 mod origin;
+mod place;
 mod request;
 mod validate;
 
@@ -18,6 +19,7 @@ pub use exceptions::{Exception, Exceptions};
 pub use expect::{Answer, Arrival, Complete, Ends, LogLines, Seen, SeenFraming, Within};
 pub use load::{cases_directory, load_all, load_file, parse};
 pub use origin::{Close, ConnectionFault, Origin, Protocol, RequestFault, ResponseFraming, Turn, Unreached};
+pub use place::{Place, Whole};
 pub use request::{Over, Request, RequestFraming};
 
 /// One file of the corpus.

@@ -14,9 +14,9 @@ use futures_util::future::join_all;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-use super::Driver;
+use super::{Driver, add_complaints, add_late_complaints};
 use crate::case::Case;
-use crate::check::{differences, groups};
+use crate::check::{Difference, differences, groups};
 use crate::evidence::Evidence;
 use world::World;
 
@@ -41,28 +41,23 @@ impl Driver for Bare {
         "bare"
     }
 
-    fn run(&self, case: &Case) -> Vec<String> {
+    fn differences(&self, case: &Case) -> Vec<Difference> {
         let starts = if case.first.is_some() { &DICE[..1] } else { &DICE[..] };
-        for dice in starts {
-            let differences = run_with(case, *dice);
-            if !differences.is_empty() {
-                return differences.into_iter().map(|text| format!("dice {dice}: {text}")).collect();
-            }
-        }
-        Vec::new()
+        starts.iter().flat_map(|dice| run_with(case, *dice)).collect()
     }
 }
 
-fn run_with(case: &Case, dice: u64) -> Vec<String> {
+fn run_with(case: &Case, dice: u64) -> Vec<Difference> {
     let mut builder = Builder::new_current_thread();
     let runtime = match builder.enable_time().start_paused(true).build() {
         Ok(runtime) => runtime,
-        Err(error) => return vec![error.to_string()],
+        Err(error) => return vec![Difference::of_the_run(error.to_string())],
     };
     log::take();
     let mut evidence = LocalSet::new().block_on(&runtime, play(case, dice));
     evidence.log = log::take();
-    differences(case, &evidence)
+    let told = |difference: Difference| difference.told(&format!("dice {dice}"));
+    differences(case, &evidence).into_iter().map(told).collect()
 }
 
 async fn play(case: &Case, dice: u64) -> Evidence {
@@ -76,6 +71,7 @@ async fn play(case: &Case, dice: u64) -> Evidence {
         let count = world.recorder.since(seen).len();
         seen += count;
         counts.push(count);
+        add_complaints(&world.recorder, &mut evidence);
     }
     // What the origins still do with a request that nobody waits for is done by then.
     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -84,6 +80,7 @@ async fn play(case: &Case, dice: u64) -> Evidence {
         let later = rest.split_off(count.min(rest.len()));
         evidence.upstream.push(std::mem::replace(&mut rest, later));
     }
-    evidence.complaints = world.complaints();
+    add_late_complaints(&world.recorder, &mut evidence);
+    evidence.unused = world.unused();
     evidence
 }

@@ -14,7 +14,7 @@ use super::host::{Host, Launch, READY};
 use super::world::{World, host_binary};
 use super::{Driver, sockets};
 use crate::case::{Case, Protocol};
-use crate::check::differences;
+use crate::check::{Difference, differences};
 use crate::client::{BALANCER, Target};
 use crate::evidence::Evidence;
 use crate::origin::{CertificateAuthority, Network, Resolve};
@@ -124,15 +124,15 @@ impl Component {
     }
 
     /// Runs a case until the random start was the right one.
-    async fn run_until_started(&self, case: &Case) -> Vec<String> {
+    async fn run_until_started(&self, case: &Case) -> Vec<Difference> {
         let mut found = Vec::new();
         for _ in 0..STARTS {
             match self.run_once(case).await {
                 Ok(Run::Done(differences)) => return differences,
                 Ok(Run::Unknown(differences)) if differences.is_empty() => return differences,
                 Ok(Run::Unknown(differences)) => found = differences,
-                Ok(Run::OtherStart) => found = vec!["first: was never the start".to_owned()],
-                Err(fault) => return vec![fault],
+                Ok(Run::OtherStart) => found = vec![Difference::of_the_run("first: was never the start")],
+                Err(fault) => return vec![Difference::of_the_run(fault)],
             }
         }
         found
@@ -159,10 +159,9 @@ impl Component {
         }
         match host.stop().await {
             Ok(printed) => sort_out(&printed, self.world, &mut evidence),
-            Err(fault) => evidence.complaints.push(fault),
+            Err(fault) => evidence.crashes.push(fault),
         }
-        sockets::add_late(&network.recorder, &mut evidence);
-        evidence.complaints.extend(network.finish().await);
+        sockets::end(network, &mut evidence).await;
         let differences = differences(case, &evidence);
         let unknown = case.first.is_some() && visible.is_none();
         Ok(if unknown { Run::Unknown(differences) } else { Run::Done(differences) })
@@ -171,11 +170,11 @@ impl Component {
 
 /// One run of a case.
 enum Run {
-    Done(Vec<String>),
+    Done(Vec<Difference>),
     /// Another origin was the random start.
     OtherStart,
     /// The start cannot be seen but in the differences.
-    Unknown(Vec<String>),
+    Unknown(Vec<Difference>),
 }
 
 impl Driver for Component {
@@ -183,13 +182,13 @@ impl Driver for Component {
         self.world.driver()
     }
 
-    fn run(&self, case: &Case) -> Vec<String> {
+    fn differences(&self, case: &Case) -> Vec<Difference> {
         let runtime = match Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(error) => return vec![error.to_string()],
+            Err(error) => return vec![Difference::of_the_run(error.to_string())],
         };
         let bounded = async { timeout(CASE, self.run_until_started(case)).await };
-        let overrun = |_| vec!["the case overran the driver's bound".to_owned()];
+        let overrun = |_| vec![Difference::of_the_run("the case overran the driver's bound")];
         runtime.block_on(bounded).unwrap_or_else(overrun)
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
+use super::{add_complaints, add_late_complaints};
 use crate::case::{Case, Step};
 use crate::check::{groups, upstream_fault};
 use crate::client::{Target, send};
@@ -28,16 +29,20 @@ pub(super) async fn play(case: &Case, target: &Target, network: &Network, eviden
         let upstream = network.recorder.since(seen);
         seen += upstream.len();
         evidence.upstream.push(upstream);
+        add_complaints(&network.recorder, evidence);
     }
 }
 
-/// What came after the last group settled belongs to it.
-pub(super) fn add_late(recorder: &Recorder, evidence: &mut Evidence) {
+/// Ends the origins. What came after the last group settled belongs to it.
+pub(super) async fn end(network: Network, evidence: &mut Evidence) {
     let known = evidence.upstream.iter().map(Vec::len).sum();
-    let late = recorder.since(known);
+    let late = network.recorder.since(known);
     if let Some(last) = evidence.upstream.last_mut() {
         last.extend(late);
     }
+    add_late_complaints(&network.recorder, evidence);
+    evidence.unused = network.unused();
+    evidence.crashes.extend(network.stop().await);
 }
 
 async fn play_step(step: &Step, target: &Target) -> Outcome {

@@ -12,7 +12,7 @@ use super::host::{Host, Launch};
 use super::world::World;
 use super::{Driver, sockets};
 use crate::case::Case;
-use crate::check::differences;
+use crate::check::{Difference, differences};
 use crate::evidence::Evidence;
 use crate::origin::Network;
 
@@ -66,7 +66,7 @@ impl Stock {
         let mut evidence = Evidence::default();
         sockets::play(case, &target, &network, &mut evidence).await;
         evidence.noise = host.printed().join("\n");
-        evidence.complaints.extend(network.finish().await);
+        sockets::end(network, &mut evidence).await;
         Ok(evidence)
     }
 }
@@ -76,15 +76,15 @@ impl Driver for Stock {
         "stock"
     }
 
-    fn run(&self, case: &Case) -> Vec<String> {
+    fn differences(&self, case: &Case) -> Vec<Difference> {
         let runtime = match Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(error) => return vec![error.to_string()],
+            Err(error) => return vec![Difference::of_the_run(error.to_string())],
         };
         match runtime.block_on(async { timeout(CASE, self.play(case)).await }) {
             Ok(Ok(evidence)) => differences(case, &evidence),
-            Ok(Err(fault)) => vec![fault],
-            Err(_) => vec!["the case overran the driver's bound".to_owned()],
+            Ok(Err(fault)) => vec![Difference::of_the_run(fault)],
+            Err(_) => vec![Difference::of_the_run("the case overran the driver's bound")],
         }
     }
 }

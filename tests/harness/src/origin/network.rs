@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use super::connection::{Listening, accept};
-use super::{CertificateAuthority, Recorder, Script};
+use super::{CertificateAuthority, Recorder, Script, unused_turns};
 use crate::case::{Case, Origin, Unreached};
 
 /// Connections of the host to `host:port` go to `address`.
@@ -65,23 +65,31 @@ impl Network {
     }
 
     /// Everything that fails the case whatever it expects, once it is over.
-    pub async fn finish(mut self) -> Vec<String> {
+    pub async fn finish(self) -> Vec<String> {
         let mut complaints = self.recorder.complaints();
-        for (url, script) in &self.scripts {
-            let unused = script.lock().unwrap_or_else(PoisonError::into_inner).unused();
-            if unused > 0 {
-                complaints.push(format!("{url}: {unused} turn(s) of the script were not used"));
-            }
-        }
+        complaints.extend(self.unused());
+        complaints.extend(self.stop().await);
+        complaints
+    }
+
+    /// The turns that were not used so far.
+    pub(crate) fn unused(&self) -> Vec<String> {
+        let script = |script: &Mutex<Script>| script.lock().unwrap_or_else(PoisonError::into_inner).unused();
+        self.scripts.iter().filter_map(|(url, turns)| unused_turns(url, script(turns))).collect()
+    }
+
+    /// Ends the origins; which of them had panicked.
+    pub(crate) async fn stop(mut self) -> Vec<String> {
+        let mut panics = Vec::new();
         self.listeners.abort_all();
         while let Some(joined) = self.listeners.join_next().await {
             if let Err(error) = joined
                 && error.is_panic()
             {
-                complaints.push(format!("a mock origin panicked: {error}"));
+                panics.push(format!("a mock origin panicked: {error}"));
             }
         }
-        complaints
+        panics
     }
 
     async fn listen(

@@ -97,6 +97,12 @@ impl Recorder {
         self.lock().complaints.clone()
     }
 
+    /// What to complain about from the given number on.
+    #[must_use]
+    pub fn complaints_since(&self, number: usize) -> Vec<String> {
+        self.lock().complaints.get(number..).unwrap_or_default().to_vec()
+    }
+
     /// Waits until the record satisfies `enough`, or that long; says whether it does.
     pub async fn wait(&self, bound: Duration, enough: impl Fn(&Self) -> bool) -> bool {
         let deadline = Instant::now() + bound;

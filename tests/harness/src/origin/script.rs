@@ -2,6 +2,11 @@
 
 use crate::case::{ConnectionFault, Origin, Turn};
 
+/// What to say of an origin that has so many unused turns.
+pub(crate) fn unused_turns(url: &str, count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{url}: {count} turn(s) of the script were not used"))
+}
+
 /// The turns of one origin that are still to come.
 #[derive(Debug)]
 pub(crate) struct Script {

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::case::{Case, Origin};
-use crate::origin::{Recorder, Script};
+use crate::origin::{Recorder, Script, unused_turns};
 
 /// Midnight, so that windows begin with the case.
 const DAWN: Millis = Millis(1_699_920_000_000);
@@ -91,14 +91,8 @@ impl World {
         })
     }
 
-    pub(super) fn complaints(&self) -> Vec<String> {
-        let mut complaints = self.recorder.complaints();
-        for (url, (_, script)) in &self.origins {
-            let unused = script.borrow().unused();
-            if unused > 0 {
-                complaints.push(format!("{url}: {unused} turn(s) of the script were not used"));
-            }
-        }
-        complaints
+    pub(super) fn unused(&self) -> Vec<String> {
+        let origins = self.origins.iter();
+        origins.filter_map(|(url, (_, script))| unused_turns(url, script.borrow().unused())).collect()
     }
 }
