@@ -15,6 +15,9 @@ struct Turn<T> {
     distance: Duration,
 }
 
+/// Cores are apart when a way between them is longer than the shortest of the run by this factor.
+const APART: u32 = 3;
+
 /// Takes turns as often as asked, and again where the cores were further apart than they are elsewhere in the
 /// run, until as many turns again are spent; then the nearest count.
 pub struct Turns {
@@ -42,7 +45,7 @@ impl Turns {
     /// The shortest way from core to core and back in this run, and the longest in turns that count.
     #[must_use]
     pub fn near(&self) -> (Duration, Duration) {
-        (self.shortest, self.shortest * 2)
+        (self.shortest, self.shortest * APART)
     }
 
     /// The rounds that count, contender by contender: `round` is asked for one of a contender, by its index.
@@ -120,7 +123,7 @@ mod tests {
     fn where_the_cores_stay_every_turn_counts() {
         assert_eq!(counting(3, &[100]), (vec![1, 2, 3], 0, 0));
         assert_eq!(counting(3, &[400]), (vec![1, 2, 3], 0, 0));
-        assert_eq!(counting(3, &[100, 90, 180, 150]), (vec![1, 2, 3], 0, 0));
+        assert_eq!(counting(3, &[100, 90, 270, 150]), (vec![1, 2, 3], 0, 0));
     }
 
     #[test]
