@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what is shipped twice, in two folders with a cargo home each, and compares the bytes with each
-# other and with those in dist/.
+# other, with those in dist/, and with dist/SHA256SUMS if there is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,4 +32,5 @@ if grep -alF -e "$PWD/" -e "$home/" -e "$room/" "${artifacts[@]}" "${artifacts[@
 fi
 diff "$room/first.sums" "$room/second.sums" || { echo "two clean builds differ" >&2; exit 1; }
 sha256sum --quiet --check "$room/first.sums" || { echo "dist/ is not what a clean build makes" >&2; exit 1; }
+[ ! -e dist/SHA256SUMS ] || (cd dist && sha256sum --quiet --check SHA256SUMS)
 cat "$room/first.sums"
