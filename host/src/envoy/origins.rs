@@ -88,12 +88,17 @@ impl Filter<'_> {
 
     /// From the file, or out of Envoy's own environment, which is taken for the operator's.
     fn variable(&self, name: &str, variables: &Variables) -> Option<String> {
-        let inherited = self.environment.get("host_env_keys").and_then(Value::as_array);
+        let inherited = spelt(self.environment, "host_env_keys", "hostEnvKeys").and_then(Value::as_array);
         if inherited.is_some_and(|keys| keys.iter().any(|key| key == name)) {
             return variables.get(name);
         }
-        self.environment.get("key_values")?.get(name)?.as_str().map(str::to_owned)
+        spelt(self.environment, "key_values", "keyValues")?.get(name)?.as_str().map(str::to_owned)
     }
+}
+
+/// A field by either of the names that Envoy reads it by.
+fn spelt<'a>(node: &'a Value, name: &str, json_name: &str) -> Option<&'a Value> {
+    node.get(name).or_else(|| node.get(json_name))
 }
 
 /// Our filters, wherever they stand.
@@ -101,7 +106,9 @@ fn collect_filters<'a>(node: &'a Value, found: &mut Vec<Filter<'a>>) {
     if let Some(text) = node.pointer("/configuration/value").and_then(Value::as_str)
         && let Some(plugin) = Plugin::decode(text.as_bytes())
     {
-        let environment = node.pointer("/vm_config/environment_variables").unwrap_or(&Value::Null);
+        let environment = spelt(node, "vm_config", "vmConfig")
+            .and_then(|vm| spelt(vm, "environment_variables", "environmentVariables"))
+            .unwrap_or(&Value::Null);
         return found.push(Filter { plugin, environment });
     }
     match node {

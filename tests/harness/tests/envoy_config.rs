@@ -174,6 +174,24 @@ fn check_refuses_a_file_whose_filters_would_refuse_their_own_variables() {
     }
 }
 
+/// Envoy reads both.
+#[test]
+fn check_reads_the_names_of_fields_in_either_spelling() {
+    let file = folder("spelt").join("envoy.json");
+    let names = [
+        ("vm_config", "vmConfig"),
+        ("environment_variables", "environmentVariables"),
+        ("key_values", "keyValues"),
+    ];
+    let text = plain(ORIGINS).1.to_string();
+    let text = names.iter().fold(text, |text, (name, other)| text.replace(name, other));
+    std::fs::write(&file, text).unwrap();
+    let origins = format!("BACKEND_ORIGINS_JSON={ORIGINS}");
+    let trust = "LB_TRUST_FORWARDED_PROTO=1";
+    let output = run(&["check", "--env", &origins, "--env", trust, "--envoy-config", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+}
+
 #[test]
 fn the_filter_refuses_clusters_that_were_rendered_for_other_origins() {
     refuses("mismatch", "BACKEND_ORIGINS_JSON", r#"["https://b.example","https://a.example"]"#);
