@@ -80,15 +80,11 @@ fn redirect(passed: &Passed) -> Result<Action, Status> {
     answer(passed)
 }
 
-/// Every try failed, or the filter knows of a failure that the router took for an answer.
+/// Every try failed, or the filter knows of a hop's failure that the router took for an answer.
 fn fail(passed: &Passed, known: Option<Failure>) -> Result<Action, Status> {
     let (target, told, untold) = match passed {
         Passed::No | Passed::Replied(_) => return Ok(Action::Continue),
-        Passed::Planned { target, attempts } => {
-            let seen = known.and_then(|failure| Some(Exhausted { origin: attempts::origin()?, failure }));
-            let told = if known.is_none() { attempts::exhausted() } else { None };
-            (target, told, seen.or_else(|| unresolved(*attempts)))
-        }
+        Passed::Planned { target, attempts } => (target, attempts::exhausted(), unresolved(*attempts)),
         Passed::Redirected(chain) => {
             let failure = known.or_else(|| attempts::exhausted().map(|exhausted| exhausted.failure));
             let failure = failure.unwrap_or(Failure::Class(FailureClass::Dns));

@@ -15,19 +15,6 @@ pub enum Failure {
 /// Statuses are three digits (RFC 9110 section 15); hosts may bring others.
 const NO_STATUS: u16 = 1000;
 
-impl Failure {
-    /// What the status of a response head makes of an attempt; nothing where it is an answer. An interim response
-    /// is none, and nobody asked for another protocol.
-    #[must_use]
-    pub const fn of_status(status: u16) -> Option<Self> {
-        match status {
-            0..200 | NO_STATUS.. => Some(Self::Class(FailureClass::Protocol)),
-            500.. => Some(Self::Status(status)),
-            _ => None,
-        }
-    }
-}
-
 /// How an origin failed to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureClass {
@@ -76,6 +63,17 @@ impl FailureClass {
 }
 
 impl Failure {
+    /// What the status of a response head makes of an attempt; nothing where it is an answer. An interim response
+    /// is none, and nobody asked for another protocol.
+    #[must_use]
+    pub const fn of_status(status: u16) -> Option<Self> {
+        match status {
+            0..200 | NO_STATUS.. => Some(Self::Class(FailureClass::Protocol)),
+            500.. => Some(Self::Status(status)),
+            _ => None,
+        }
+    }
+
     /// Whether the request moves on to the next origin. What the host itself refused would be
     /// refused again.
     #[must_use]
