@@ -73,11 +73,9 @@ fn bench(arguments: &Arguments) -> Fallible<()> {
     }
     let mut turns = Turns::new(arguments.rounds);
     for work in Work::ALL.into_iter().filter(|work| arguments.wants(work.name())) {
-        let rounds = turns.take(running.len(), |index| {
+        let rounds = turns.take(&running, |one| {
             eprint!(".");
-            running
-                .get(index)
-                .map_or_else(|| Err("no such contender".to_owned()), |one| round(one, work, span))
+            round(one, work, span)
         })?;
         let contenders = running.iter().map(|running| running.contender);
         report.speeds.extend(contenders.zip(&rounds).map(|(one, rounds)| Speed::of(work, one, rounds)));

@@ -48,22 +48,22 @@ impl Turns {
         (self.shortest, self.shortest * APART)
     }
 
-    /// The rounds that count, contender by contender: `round` is asked for one of a contender, by its index.
+    /// The rounds that count, contender by contender.
     ///
     /// # Errors
     /// Those of a round.
-    pub fn take<T>(
+    pub fn take<C, T>(
         &mut self,
-        contenders: usize,
-        mut round: impl FnMut(usize) -> Fallible<T>,
+        contenders: &[C],
+        mut round: impl FnMut(&C) -> Fallible<T>,
     ) -> Fallible<Vec<Vec<T>>> {
         let mut turns = Vec::new();
         while self.near_ones(&turns) < self.wanted && turns.len() < self.wanted * 2 {
             // The first of a turn is another one every time.
-            let order = (0..contenders).map(|index| (index + turns.len()) % contenders);
+            let order = contenders.iter().enumerate().cycle().skip(turns.len()).take(contenders.len());
             let mut turn = Turn { rounds: Vec::new(), distance: (self.distance)() };
-            for index in order {
-                turn.rounds.push((index, round(index)?));
+            for (index, contender) in order {
+                turn.rounds.push((index, round(contender)?));
                 turn.distance = turn.distance.max((self.distance)());
             }
             self.shortest = self.shortest.min(turn.distance);
@@ -74,7 +74,7 @@ impl Turns {
         self.aside += turns.len().saturating_sub(self.wanted);
         turns.truncate(self.wanted);
         self.apart += turns.len() - self.near_ones(&turns);
-        let mut rounds: Vec<_> = (0..contenders).map(|_| Vec::new()).collect();
+        let mut rounds: Vec<_> = contenders.iter().map(|_| Vec::new()).collect();
         for (index, round) in turns.into_iter().flat_map(|turn| turn.rounds) {
             rounds.get_mut(index).ok_or("a contender too many")?.push(round);
         }
@@ -112,7 +112,7 @@ mod tests {
         DISTANCES.set(distances);
         let mut turns = Turns::measured_by(wanted, distance);
         let mut number = 0;
-        let rounds = turns.take(1, |_| {
+        let rounds = turns.take(&[()], |()| {
             number += 1;
             Ok(number)
         });
@@ -148,9 +148,9 @@ mod tests {
     fn every_contender_has_a_round_in_each_turn_and_another_is_first_every_time() {
         DISTANCES.set(&[100]);
         let mut order = Vec::new();
-        let rounds = Turns::measured_by(2, distance).take(3, |index| {
-            order.push(index);
-            Ok(index)
+        let rounds = Turns::measured_by(2, distance).take(&[0, 1, 2], |contender| {
+            order.push(*contender);
+            Ok(*contender)
         });
         assert_eq!(rounds.unwrap(), [[0, 0], [1, 1], [2, 2]]);
         assert_eq!(order, [0, 1, 2, 1, 2, 0]);

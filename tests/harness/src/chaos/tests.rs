@@ -7,7 +7,7 @@ use super::ring::Ring;
 use super::verdict::{Got, Judge, Unplanned, Verdict};
 use super::weather::{Kind, SITES, Weather};
 use super::{BUSY, Plan, longest};
-use crate::case::{Body, SeenFraming};
+use crate::case::SeenFraming;
 use crate::driver::World;
 use crate::evidence::{Content, Outcome, Progress, Received, Recorded};
 
@@ -30,18 +30,17 @@ fn echoed() -> (Asked, usize) {
 }
 
 fn content(asked: &Asked, most: u64) -> Content {
-    Content::of(asked.request.body.as_ref().unwrap(), most)
+    asked.request.body.as_ref().map_or_else(Content::default, |body| Content::of(body, most))
 }
 
 fn seen(asked: &Asked, site: usize) -> Recorded {
-    let none = Body::default();
     Recorded {
         origin: SITES[site].url.to_owned(),
         method: asked.request.method.clone(),
         target: asked.request.target.clone().into_bytes(),
         headers: Vec::new(),
         framing: SeenFraming::ContentLength,
-        body: Content::of(asked.request.body.as_ref().unwrap_or(&none), u64::MAX),
+        body: content(asked, u64::MAX),
         progress: Progress::Complete,
         abandoned: false,
     }
@@ -162,10 +161,8 @@ fn what_comes_behind_the_clock_is_counted_when_it_is_exact_and_a_fault_else() {
     assert!(!late("other").faults.is_empty());
 }
 
-/// Of a process that is there: this one.
-fn report(requests: u64) -> Report {
-    let plan = Plan { world: World::Proxy, seed: SEED, requests, concurrency: 1 };
-    Report::new(plan, std::process::id())
+fn report(process: u32) -> Report {
+    Report::new(Plan { world: World::Proxy, seed: SEED, requests: 1000, concurrency: 1 }, process)
 }
 
 #[test]
@@ -192,14 +189,14 @@ fn what_a_run_shows_as_a_whole_is_a_fault_too() {
         ("panicked", &|report| report.logged(&["thread panicked".to_owned()])),
         ("memory grew", &|report| report.resident = vec![50_000, 90_000]),
         ("is gone", &|report| {
-            *report =
-                Report::new(Plan { world: World::Proxy, seed: SEED, requests: 1000, concurrency: 1 }, 0);
+            *report = self::report(0);
             report.sample();
         }),
     ];
-    assert!(report(1000).finish().is_ok());
+    let own = std::process::id();
+    assert!(report(own).finish().is_ok());
     for (words, change) in changes {
-        let mut report = report(1000);
+        let mut report = report(own);
         change(&mut report);
         let faults = report.finish().err().unwrap_or_default();
         assert!(
